@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"agent/internal/model"
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// What one model call may cost in repeats (runtime.md 18).
+const (
+	maxAttempts     = 8
+	maxPaceAttempts = 64
+	callTime        = 300 * time.Second
+	firstBackoff    = 250 * time.Millisecond
+	maxBackoff      = 30 * time.Second
+)
+
+// call makes the turn's next model call, again where that may help, and gives
+// what came with the view it answers.
+func (t *task) call() (*model.Completion, *view, error) {
+	v, err := t.plan()
+	if err != nil {
+		return nil, nil, err
+	}
+	req, bodies := t.request(v)
+	var spent time.Duration
+	for attempt := 0; ; {
+		req.Attempt = attempt
+		rep := &model.Report{}
+		began := time.Now()
+		done, err := t.provider.Complete(t.ctx, req, t.sink, rep)
+		if errors.Is(err, model.ErrPaced) {
+			if err := t.pace(rep.ParkFor); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		spent += time.Since(began)
+		t.sentMS = rep.SentMS
+		if err == nil {
+			done.Usage = usageOf(done, rep, v)
+			t.report(done)
+			return done, v, nil
+		}
+		if stored := bodies.err(); stored != nil {
+			return nil, nil, stored // the transport reports a broken connection
+		}
+		if cerr := t.charge(rep.Usage); cerr != nil {
+			return nil, nil, cerr
+		}
+		var fail *model.Error
+		if t.stopped() != nil || !errors.As(err, &fail) {
+			return nil, nil, err
+		}
+		attempt++
+		if err := t.again(fail, attempt, spent); err != nil {
+			return nil, nil, err
+		}
+		wait := t.backoff(fail, attempt)
+		t.noticeRetry(attempt, fail, wait)
+		spent += wait
+		if err := sleep(t.ctx, wait); err != nil {
+			return nil, nil, err
+		}
+		t.retries++
+	}
+}
+
+// request fills in what a provider needs. The tracker remembers the bodies
+// that it opens.
+func (t *task) request(v *view) (*model.Request, *bodies) {
+	e := t.e
+	_, id, _ := protocol.ParseModelRef(t.model)
+	tracked := &bodies{}
+	items := v.items(t.ctx, e, t.codec)
+	open := items.Open
+	items.Open = func() (io.ReadCloser, error) {
+		b, err := open()
+		if err == nil {
+			tracked.add(b.(*body))
+		}
+		return b, err
+	}
+	return &model.Request{
+		Bot: t.name, BotID: t.bot, Turn: t.turn, Round: t.rounds, Skipped: v.skipped, Workspace: t.workspace,
+		Model: id, Instructions: v.instructions, Reasoning: v.reasoning, Tools: v.tools.encoded,
+		ToolNames: v.tools.names, AllowTools: true, Fallbacks: v.fallbacks,
+		CacheKey: fmt.Sprintf("%s-%d", e.cfg.Instance, v.cacheBot), CacheTTL: e.cfg.Limits.CacheTTL,
+		MaxOutput: e.cfg.Limits.MaxOutput, Stall: e.cfg.Limits.Stall, Items: items, TurnState: &t.turnState,
+		IDTaken: t.idTaken, NewID: t.newID,
+	}, tracked
+}
+
+// bodies are the readings of one call's items. The transport may go on with
+// one in another goroutine after the call has returned.
+type bodies struct {
+	mu   sync.Mutex
+	list []*body
+}
+
+func (b *bodies) add(body *body) {
+	b.mu.Lock()
+	b.list = append(b.list[:0:0], body)
+	b.mu.Unlock()
+}
+
+// err is the store's error that ended the newest reading, if any.
+func (b *bodies) err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, body := range b.list {
+		if err := body.Err(); err != nil && protocol.CodeOf(err) != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *task) idTaken(id string) (taken bool, err error) {
+	err = t.e.read(t.ctx, "call_id", func(c *sqlite.Conn) error {
+		taken, err = store.CallIDTaken(c, t.name, id)
+		return err
+	})
+	return taken, err
+}
+
+// newID makes a call id of ours, the same each time the round is made
+// (providers.md 5).
+func (t *task) newID(index int) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%d/%d/%d", t.turn, t.rounds, index))
+	return "call_" + hex.EncodeToString(h[:6])
+}
+
+// sink hands a piece of the stream to whoever follows.
+func (t *task) sink(ev model.Event) {
+	if t.ctx.Err() != nil || !t.e.cfg.Live.Wants(t.name) {
+		return
+	}
+	switch ev.Kind {
+	case model.EventText:
+		t.e.cfg.Live.Delta(t.name, t.turn, protocol.KindTextDelta, ev.Text)
+	case model.EventThinking:
+		t.e.cfg.Live.Delta(t.name, t.turn, protocol.KindThinkingDelta, ev.Text)
+	case model.EventWebSearch:
+		t.notice(protocol.KindWebSearch, func(o *object) {
+			o.str("status", ev.Status).opt("query", ev.Query).opt("url", ev.URL)
+		})
+	}
+}
+
+// notice gives followers a live notification of this turn.
+func (t *task) notice(kind string, fields func(*object)) {
+	if !t.e.cfg.Live.Wants(t.name) {
+		return
+	}
+	o := newObject().str("event", kind).str("bot", t.name).int("turn", t.turn).bool("durable", false)
+	fields(o)
+	t.e.cfg.Live.Notice(t.name, append(o.done(), '\n'))
+}
+
+// report tells followers what a finished stream says besides its text.
+func (t *task) report(done *model.Completion) {
+	for _, s := range done.Fallbacks {
+		t.notice(protocol.KindModelFallback, func(o *object) { o.str("from", s.From).str("to", s.To) })
+	}
+	if done.ThinkingDropped > 0 {
+		t.notice(protocol.KindThinkingDropped, func(o *object) { o.int("count", int64(done.ThinkingDropped)) })
+	}
+}
+
+func (t *task) noticeRetry(attempt int, fail *model.Error, wait time.Duration) {
+	t.notice(protocol.KindRetry, func(o *object) {
+		o.int("attempt", int64(attempt)).str("error", fail.Code).orNull("detail", fail.Detail).
+			int("delay_ms", wait.Milliseconds()).bool("parked", false)
+	})
+}
+
+// again says why a failed call may not be made another time, nil when it may.
+// attempt is how many were made.
+func (t *task) again(fail *model.Error, attempt int, spent time.Duration) error {
+	most := maxAttempts
+	if fail.Pace() {
+		most = maxPaceAttempts
+	}
+	if !fail.Retryable() || attempt >= most || spent >= callTime {
+		return fail
+	}
+	if end, over := t.overBound(); over {
+		return &protocol.Error{Code: end.err, Detail: end.detail, Facts: end.facts}
+	}
+	return nil
+}
+
+// backoff is the wait before the next attempt. A refusal for pace is spaced by
+// the pool alone, or by what the provider asked where there is no pool.
+func (t *task) backoff(fail *model.Error, attempt int) time.Duration {
+	switch {
+	case fail.Code == "provider_login_refreshed":
+		return 0
+	case fail.Pace() && fail.Retry > 0:
+		return fail.Retry
+	case fail.Pace() && t.provider.Info().Transport != "local":
+		return 0
+	}
+	d := min(firstBackoff<<min(attempt-1, 10), maxBackoff)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%d", t.turn, attempt))
+	spread := int64(binary.BigEndian.Uint32(sum[:4])%401) - 200 // ± 20 %
+	return max(d+d*time.Duration(spread)/1000, fail.Retry)
+}
+
+// pace waits out a closed pool. The time counts to nobody's attempts.
+func (t *task) pace(d time.Duration) error {
+	began := time.Now()
+	err := sleep(t.ctx, max(d, time.Millisecond))
+	t.pacedMS += time.Since(began).Milliseconds()
+	return err
+}
+
+// sleep waits, or gives the cause of ctx's end.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// usageOf is what a finished call used: as the provider reported it, else
+// estimated by bytes, so that budgets still bind (runtime.md 17).
+func usageOf(done *model.Completion, rep *model.Report, v *view) *model.Usage {
+	switch {
+	case done.Usage != nil:
+		return done.Usage
+	case rep.Usage != nil:
+		return rep.Usage
+	}
+	out := 0
+	for _, item := range done.Items {
+		out += len(item)
+	}
+	return &model.Usage{Input: v.bytes / 4, Output: int64(out) / 4, Estimated: true}
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"agent/internal/model"
+	"agent/internal/store"
+	"agent/internal/tool"
+	"agent/protocol"
+)
+
+// shownArguments bounds the arguments in a tool_started event, in characters.
+const shownArguments = 2048
+
+// runCalls runs a round's calls one after another, in the model's order
+// (runtime.md 5).
+func (t *task) runCalls(calls []model.Call) error {
+	for i := range calls {
+		if s := t.stopped(); s != nil {
+			return s
+		}
+		if err := t.runCall(&calls[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *task) runCall(call *model.Call) error {
+	work, refusal := t.plannedRefusal(call)
+	if refusal != nil {
+		return t.finishCall(call, *refusal)
+	}
+	if err := t.startCall(call); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(t.ctx)
+	res := work.Run(ctx, t.env(call), call.Arguments)
+	cancel()
+	if s := t.stopped(); s != nil {
+		return s // what it did is unknown to the model; the ending says so
+	}
+	return t.finishCall(call, res)
+}
+
+// plannedRefusal answers a call that never starts: a tool that the bot may not
+// call, or arguments that its schema does not take.
+func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
+	refuse := func(code protocol.Code, detail string) (tool.Tool, *tool.Result) {
+		r := tool.Fail(string(code), detail)
+		return nil, &r
+	}
+	work := t.e.tools[call.Name]
+	if work == nil || !contains(t.effective, call.Name) {
+		return refuse(protocol.ToolNotAvailable, call.Name+" is not among the tools this bot may call")
+	}
+	if call.Invalid != "" {
+		return refuse(protocol.InvalidToolArguments, call.Invalid)
+	}
+	if err := work.Check(call.Arguments); err != nil {
+		return refuse(protocol.InvalidToolArguments, err.Error())
+	}
+	return work, nil
+}
+
+// startCall commits the intent before anything happens.
+func (t *task) startCall(call *model.Call) error {
+	shown, cut := cutCharacters(string(call.Arguments), shownArguments)
+	data := newObject().str("call_id", call.ID).str("name", call.Name).str("arguments", shown).
+		bool("arguments_truncated", cut).bool("sandboxed", false).done()
+	return t.e.store.Do("call_start", func(tx *store.Tx) error {
+		if err := tx.SetCallStatus(t.turn, call.ID, "executing"); err != nil {
+			return err
+		}
+		_, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolStarted, data)
+		return err
+	})
+}
+
+// finishCall commits a call's result with all it brings.
+func (t *task) finishCall(call *model.Call, res tool.Result) error {
+	out := model.Result{CallID: call.ID, Output: res.Output, Failed: res.Failed}
+	var rows []store.PictureRow
+	for _, p := range res.Pictures {
+		out.Pictures = append(out.Pictures, p.Picture)
+		rows = append(rows, store.PictureRow{Hash: p.Hash, MediaType: p.MediaType, Width: p.Width, Height: p.Height, Data: p.Data})
+	}
+	item := t.codec.Result(out)
+	var head int64
+	err := t.e.store.Do("call_finish", func(tx *store.Tx) (err error) {
+		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows}); err != nil {
+			return err
+		}
+		if err := tx.SetHead(t.bot, t.turn, head); err != nil {
+			return err
+		}
+		if err := t.keep(tx, call.ID, head, &res); err != nil {
+			return err
+		}
+		if err := tx.SetCallStatus(t.turn, call.ID, "completed"); err != nil {
+			return err
+		}
+		if err := t.addExternal(tx, res.External, call.Name); err != nil {
+			return err
+		}
+		_, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolCompleted, completedData(call.ID, head, &res))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.head = head
+	return nil
+}
+
+func completedData(callID string, node int64, res *tool.Result) json.RawMessage {
+	streams := make([]string, len(res.Artifacts))
+	for i, a := range res.Artifacts {
+		streams[i] = a.Stream
+	}
+	o := newObject().str("call_id", callID).int("node", node).strs("artifacts", streams)
+	if res.Note != nil {
+		o.int("note", node)
+	} else {
+		o.null("note")
+	}
+	if res.External {
+		o.bool("external", true)
+	}
+	return o.done()
+}
+
+// keep records what a result brings besides its item.
+func (t *task) keep(tx *store.Tx, callID string, node int64, res *tool.Result) error {
+	for _, a := range res.Artifacts {
+		row := store.ArtifactRow{Stream: a.Stream, Data: a.Data, Bytes: a.Bytes, Truncated: a.Truncated}
+		if a.File != "" {
+			row.File = filepath.Join(strconv.FormatInt(t.bot, 10), filepath.Base(a.File))
+		}
+		if err := tx.AddArtifact(t.turn, callID, row); err != nil {
+			return err
+		}
+	}
+	for _, s := range res.Seen {
+		row := store.SeenRow{Path: s.Path, Size: s.Size, MtimeNS: s.MtimeNS, Inode: int64(s.Inode), Hash: s.Hash[:]}
+		if err := tx.SetSeen(t.name, node, row); err != nil {
+			return err
+		}
+	}
+	if res.Note == nil {
+		return nil
+	}
+	bot, _, err := store.BotByID(tx.Conn(), t.bot)
+	if err != nil {
+		return err
+	}
+	return tx.SetNote(t.bot, node, bot.Note, *res.Note)
+}
+
+// env is what a call runs in.
+func (t *task) env(call *model.Call) *tool.Env {
+	cfg := &t.e.cfg
+	return &tool.Env{
+		Bot: t.name, BotID: t.bot, Turn: t.turn, CallID: call.ID, Workspace: t.workspace,
+		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(cfg.StorePath+".files", strconv.FormatInt(t.bot, 10)),
+		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: cfg.IsStoreFile,
+		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t},
+		Cause: func() tool.StopCause {
+			if s := t.stopped(); s != nil {
+				return s.kind
+			}
+			return tool.StopInterrupt
+		},
+	}
+}
+
+// environ is a command's environment (runtime.md 10). Later names win, so the
+// daemon's own stand last.
+func (t *task) environ() []string {
+	cfg := &t.e.cfg
+	env := append(cfg.Environ[:len(cfg.Environ):len(cfg.Environ)],
+		"AGENT_BIN="+cfg.Self, "AGENT_STORE="+cfg.StorePath, "AGENT_MODEL="+t.model, "AGENT_BOT="+t.name,
+		fmt.Sprintf("AGENT_BOT_ID=%d", t.bot), fmt.Sprintf("AGENT_TURN=%d", t.turn), "AGENT_SHELL_CONTEXT=1")
+	if cfg.SocketPath != "" {
+		env = append(env, "AGENT_SOCKET="+cfg.SocketPath)
+	}
+	if t.creator != "" {
+		env = append(env, "AGENT_PARENT="+t.creator, fmt.Sprintf("AGENT_PARENT_ID=%d", t.creatorID))
+	}
+	return env
+}
+
+// seen is the bot's memory of files.
+type seen struct{ t *task }
+
+func (s seen) Seen(ctx context.Context, path string) (tool.SeenFile, bool, error) {
+	row, ok, err := s.t.e.seenFile(ctx, s.t.name, path)
+	f := tool.SeenFile{Path: path, Size: row.Size, MtimeNS: row.MtimeNS, Inode: uint64(row.Inode)}
+	copy(f.Hash[:], row.Hash)
+	return f, ok, err
+}
+
+// cutCharacters is the first n characters of s.
+func cutCharacters(s string, n int) (string, bool) {
+	if len(s) <= n {
+		return s, false
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i], true
+		}
+		n--
+	}
+	return s, false
+}
+
+// isStoreFile reports whether a file is one of the store's: the daemon must
+// never open one, since closing it would drop SQLite's locks (runtime.md 10).
+func isStoreFile(store string) func(os.FileInfo) bool {
+	return func(info os.FileInfo) bool {
+		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+			if own, err := os.Stat(store + suffix); err == nil && os.SameFile(own, info) {
+				return true
+			}
+		}
+		return false
+	}
+}
+

@@ -1,0 +1,230 @@
+package engine
+
+import (
+
+	"time"
+
+	"agent/internal/model"
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// retryStart is the wait before a start that the store refused is tried again.
+const retryStart = 200 * time.Millisecond
+
+// One batch of absorbed steers, one transaction (runtime.md 6).
+const (
+	steerBatch      = 32
+	steerBatchBytes = 256 << 10
+)
+
+// dispatch starts the ready turn that has waited longest, if a slot is free.
+// Starts go one at a time: each, when committed, asks for the next.
+func (e *Engine) dispatch() {
+	e.mu.Lock()
+	if e.closing || e.draining || e.starting || e.ready == 0 || e.full() {
+		e.mu.Unlock()
+		return
+	}
+	e.starting = true
+	e.active++
+	e.mu.Unlock()
+
+	var started *task
+	go e.store.Go("start_turn", func(tx *store.Tx) (err error) {
+		started, err = e.startReady(tx)
+		return err
+	}, func(err error) {
+		e.mu.Lock()
+		e.starting = false
+		if err != nil || started == nil {
+			e.active--
+		}
+		e.mu.Unlock()
+		switch {
+		case err != nil:
+			e.cfg.Log.Error("a ready turn could not be started", "error", err)
+			go func() { // it stays ready, and is tried again
+				if e.sleepOpen(retryStart) {
+					e.dispatch()
+				}
+			}()
+			return
+		case started != nil:
+			started.launch()
+		}
+		e.dispatch()
+	})
+}
+
+// startReady starts the lowest ready turn, or ends it by what is wrong with
+// it now. It gives no task when there was none to start.
+func (e *Engine) startReady(tx *store.Tx) (*task, error) {
+	c := tx.Conn()
+	t, ok, err := store.LowestReady(c)
+	if err != nil || !ok {
+		return nil, err
+	}
+	bot, _, err := store.BotByName(c, t.Bot)
+	if err != nil {
+		return nil, err
+	}
+	if why := e.cannotStart(&bot, &t); why != nil {
+		if err := e.endWaiting(tx, &bot, &t, failed(why)); err != nil {
+			return nil, err
+		}
+		return nil, e.promote(tx, &bot)
+	}
+	e.left(tx, &t)
+	task, _, err := e.start(tx, &bot, &t)
+	return task, err
+}
+
+// cannotStart makes again the checks of a submission that time can change.
+func (e *Engine) cannotStart(bot *store.Bot, t *store.Turn) error {
+	if t.ExpectedTurn != 0 {
+		return protocol.Fail(protocol.StaleTurn, "the turn it was for is over")
+	}
+	name, _, _ := protocol.ParseModelRef(effective(t.Model, bot.Provider+"/"+bot.Model))
+	if _, err := e.provider(name, model.Family(bot.Family)); err != nil {
+		return err
+	}
+	if bot.Budget > 0 && bot.TokensUsed >= bot.Budget {
+		return budgetExhausted(bot)
+	}
+	if effective(t.Workspace, bot.Workspace) == "" {
+		return protocol.Fail(protocol.WorkspaceRequired, "neither the submission nor the bot names a workspace")
+	}
+	return nil
+}
+
+// absorb takes in the steers that wait for this turn and fit, and reports
+// whether any did. It asks the store only when one may be there.
+func (t *task) absorb() (took bool, err error) {
+	if !t.steer.Swap(false) {
+		return false, nil
+	}
+	var through int64
+	for {
+		b := batch{t: t, through: through}
+		if err := t.e.store.Do("absorb", b.job); err != nil {
+			if asError(err).Code == protocol.StorageError {
+				t.steer.Store(true)
+			}
+			return took, err
+		}
+		through = b.through
+		took = took || b.taken > 0
+		t.head = b.head
+		if b.left {
+			t.steer.Store(true) // no room now; a later boundary asks again
+		}
+		if !b.more || b.taken == 0 || t.stopped() != nil {
+			return took, nil
+		}
+	}
+}
+
+// batch is one transaction of absorbed steers.
+type batch struct {
+	t       *task
+	through int64 // the newest steer of this boundary
+	head    int64
+	taken   int
+	more    bool // the batch was full
+	left    bool // one did not fit the room
+}
+
+
+func (b *batch) job(tx *store.Tx) error {
+	c := tx.Conn()
+	b.head, b.taken, b.more, b.left = b.t.head, 0, false, false
+	if b.through == 0 {
+		newest, err := store.NewestSteer(c, b.t.name)
+		if err != nil || newest == 0 {
+			return err
+		}
+		b.through = newest
+	}
+	var steers []store.Turn
+	size := 0
+	err := store.Steers(c, b.t.name, b.through, steerBatch+1, func(s *store.Turn) bool {
+		if len(steers) == steerBatch || len(steers) > 0 && size+len(s.Prompt) > steerBatchBytes {
+			b.more = true
+			return false
+		}
+		steers = append(steers, *s)
+		size += len(s.Prompt)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for i := range steers {
+		s := &steers[i]
+		if s.ExpectedTurn != 0 && s.ExpectedTurn != b.t.turn {
+			continue // for another turn; it ends in its place in the line
+		}
+		if !b.joins(s) {
+			b.more = false
+			break // and later ones do not overtake it
+		}
+		room, err := b.fits(tx, s)
+		if err != nil {
+			return err
+		}
+		if !room {
+			b.more, b.left = false, true
+			break
+		}
+		if err := b.take(tx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joins reports whether what the steer names is what the turn works with.
+func (b *batch) joins(s *store.Turn) bool {
+	return (s.Workspace == "" || s.Workspace == b.t.workspace) && (s.Model == "" || s.Model == b.t.model)
+}
+
+// fits reports whether the turn's items, what goes ahead of them and the steer
+// stay within three quarters of both envelopes.
+func (b *batch) fits(tx *store.Tx, s *store.Turn) (bool, error) {
+	own, pinned, err := turnRoom(tx.Conn(), b.t, b.head)
+	if err != nil {
+		return false, err
+	}
+	own.Bytes += int64(len(b.t.codec.User(senderOf(s).Text(s.Prompt), nil)))
+	own.Items++
+	return b.t.e.cfg.Limits.Context.Share(75).Fits(own, pinned), nil
+}
+
+// take makes a steer part of the turn.
+func (b *batch) take(tx *store.Tx, s *store.Turn) error {
+	t := b.t
+	node, err := appendPrompt(tx, t.codec, b.head, s, false)
+	if err != nil {
+		return err
+	}
+	if err := tx.SetHead(t.bot, t.turn, node); err != nil {
+		return err
+	}
+	if err := tx.EndTurn(s.ID, protocol.StatusSteered, nowMS(), 0, 0); err != nil {
+		return err
+	}
+	data := newObject().str("status", protocol.StatusSteered).null("checkpoint").null("error").
+		null("detail").int("into", t.turn).int("node", node).done()
+	if _, err := tx.AddEvent(t.bot, t.name, s.ID, protocol.KindTurnFinished, data); err != nil {
+		return err
+	}
+	data = newObject().int("from", s.ID).int("node", node).done()
+	if _, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindSteered, data); err != nil {
+		return err
+	}
+	t.e.left(tx, s)
+	b.head = node
+	b.taken++
+	return nil
+}

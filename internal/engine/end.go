@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"agent/internal/model"
+	"agent/internal/store"
+	"agent/internal/tool"
+	"agent/protocol"
+)
+
+// ending is how a turn ends.
+type ending struct {
+	status     string
+	checkpoint int64
+	err        protocol.Code
+	detail     string
+	facts      map[string]json.RawMessage
+	retries    int64
+	pacedMS    int64
+}
+
+func completed(head int64) ending {
+	return ending{status: protocol.StatusCompleted, checkpoint: head}
+}
+
+func interrupted(s *stop) ending {
+	return ending{status: protocol.StatusInterrupted, err: s.err, detail: s.why}
+}
+
+// failed is the end by an error of the runtime or the provider.
+func failed(err error) ending {
+	var m *model.Error
+	if errors.As(err, &m) {
+		return ending{status: protocol.StatusFailed, err: protocol.Code(m.Code), detail: m.Detail}
+	}
+	p := asError(err)
+	return ending{status: protocol.StatusFailed, err: p.Code, detail: p.Detail, facts: p.Facts}
+}
+
+// asError gives err's wire form. An error without a code is a defect of ours
+// or of the machine; it is named rather than hidden.
+func asError(err error) *protocol.Error {
+	var p *protocol.Error
+	if errors.As(err, &p) {
+		return p
+	}
+	return protocol.Fail(protocol.StorageError, err.Error())
+}
+
+const outcomeUnknownDetail = "The turn ended before this call had a result. It may have had effects, and work it began may still run: look before you repeat it."
+
+// finish commits the end of a turn. A store that refuses it is asked again,
+// 10 ms doubling to 1 s, while the bot stays durably busy; an interrupt
+// meanwhile turns the next try into one (runtime.md 25).
+func (t *task) finish(end ending) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := t.e.store.Do("end_turn", func(tx *store.Tx) error {
+			if s := t.stopped(); s != nil && end.status == protocol.StatusCompleted {
+				end = interrupted(s)
+			}
+			end.retries, end.pacedMS = t.retries, t.pacedMS
+			return t.e.endTurn(tx, t.bot, t.turn, end)
+		})
+		if err == nil {
+			t.cancel(nil)
+			t.e.release()
+			return
+		}
+		t.e.cfg.Log.Error("a turn's end was refused by the store", "bot", t.name, "turn", t.turn, "error", err)
+		if !t.e.sleepOpen(wait) {
+			t.e.release()
+			return // the next daemon finds it running
+		}
+	}
+}
+
+// endTurn ends a bot's current turn in tx: every call without a result gets
+// one, so that the history stays acceptable, then the bot is free and the next
+// in its line is ready.
+func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
+	c := tx.Conn()
+	bot, ok, err := store.BotByID(c, botID)
+	if err != nil {
+		return err
+	}
+	if !ok || bot.RunningTurn != turnID {
+		return fmt.Errorf("turn %d is not the current one of bot %d", turnID, botID)
+	}
+	closed, err := e.closeCalls(tx, &bot, turnID)
+	if err != nil {
+		return err
+	}
+	if closed > 0 && end.status == protocol.StatusCompleted {
+		end = ending{status: protocol.StatusInterrupted, err: protocol.Cancelled, retries: end.retries, pacedMS: end.pacedMS}
+	}
+	if end.status == protocol.StatusCompleted {
+		if err := tx.AddCheckpoint(bot.Name, end.checkpoint); err != nil {
+			return err
+		}
+	}
+	if err := tx.EndTurn(turnID, end.status, nowMS(), end.retries, end.pacedMS); err != nil {
+		return err
+	}
+	if err := tx.EndBot(botID, turnID, end.status); err != nil {
+		return err
+	}
+	if _, err := tx.AddEvent(botID, bot.Name, turnID, protocol.KindTurnFinished, end.data()); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() {
+		e.mu.Lock()
+		delete(e.live, botID)
+		e.mu.Unlock()
+	})
+	return e.promote(tx, &bot)
+}
+
+func (end *ending) data() json.RawMessage {
+	return newObject().str("status", end.status).intOrNull("checkpoint", end.checkpoint).
+		orNull("error", string(end.err)).orNull("detail", end.detail).facts(end.facts).done()
+}
+
+// closeCalls gives each open call of a turn its result, planned ones cancelled
+// and executing ones unknown, in order.
+func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, error) {
+	var open []store.ToolCall
+	if err := store.OpenCalls(tx.Conn(), turn, func(c store.ToolCall) { open = append(open, c) }); err != nil {
+		return 0, err
+	}
+	codec := e.cfg.Codecs[model.Family(bot.Family)]
+	for _, call := range open {
+		code, detail, mark := protocol.Cancelled, "", "cancelled"
+		if call.Status == "executing" {
+			code, detail, mark = protocol.ToolOutcomeUnknown, outcomeUnknownDetail, "outcome_unknown"
+		}
+		item := codec.Result(model.Result{CallID: call.CallID, Output: tool.FailureText(string(code), detail), Failed: true})
+		node, err := tx.AppendNode(bot.Head, store.NewNode{Item: item})
+		if err != nil {
+			return 0, err
+		}
+		if err := tx.SetHead(bot.ID, turn, node); err != nil {
+			return 0, err
+		}
+		bot.Head = node
+		if err := tx.SetCallStatus(turn, call.CallID, "completed"); err != nil {
+			return 0, err
+		}
+		data := newObject().str("call_id", call.CallID).int("node", node).strs("artifacts", nil).
+			null("note").bool(mark, true).done()
+		if _, err := tx.AddEvent(bot.ID, bot.Name, turn, protocol.KindToolCompleted, data); err != nil {
+			return 0, err
+		}
+	}
+	return len(open), nil
+}
+
+// promote makes the head of an idle bot's line ready. A strict steer whose
+// turn is over ends there (runtime.md 6).
+func (e *Engine) promote(tx *store.Tx, bot *store.Bot) error {
+	c := tx.Conn()
+	for {
+		id, err := store.QueuedHead(c, bot.Name)
+		if err != nil || id == 0 {
+			return err
+		}
+		t, _, err := store.TurnByID(c, id)
+		if err != nil {
+			return err
+		}
+		if t.ExpectedTurn == 0 {
+			if err := tx.SetTurnStatus(id, protocol.StatusReady); err != nil {
+				return err
+			}
+			tx.AfterCommit(func() { e.addReady(1); e.dispatch() })
+			return nil
+		}
+		end := failed(protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d is over", t.ExpectedTurn)))
+		if err := e.endWaiting(tx, bot, &t, end); err != nil {
+			return err
+		}
+	}
+}
+
+// endWaiting ends a queued or ready turn that never ran.
+func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end ending) error {
+	if err := tx.EndTurn(t.ID, end.status, nowMS(), 0, 0); err != nil {
+		return err
+	}
+	if _, err := tx.AddEvent(bot.ID, bot.Name, t.ID, protocol.KindTurnFinished, end.data()); err != nil {
+		return err
+	}
+	e.left(tx, t)
+	return nil
+}
+
+// left counts a turn out of what waits.
+func (e *Engine) left(tx *store.Tx, t *store.Turn) {
+	size := int64(len(t.Prompt))
+	wasReady := t.Status == protocol.StatusReady
+	tx.AfterCommit(func() {
+		var d delta
+		e.pending.add(&d, -1, -size)
+		if wasReady {
+			e.addReady(-1)
+		}
+	})
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,219 @@
+// Package engine runs bots: it admits submissions, runs turns, delivers what
+// waits, ends what must end, and puts things right after a crash (runtime.md
+// 3 to 7, 14, 25, 27). All it keeps is in the store; in memory are only the
+// turns that run now.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"agent/internal/model"
+	"agent/internal/store"
+	"agent/internal/tool"
+	"agent/internal/window"
+	"agent/protocol"
+)
+
+// Limits are the daemon's, as its flags set them (runtime.md 30). 0 is
+// unbounded where the document says so.
+type Limits struct {
+	Active       int64
+	Processes    int64
+	Pending      int64
+	PendingBytes int64
+	Context      window.Bounds
+	NoteTurns    int64
+	MaxOutput    int64
+	Stall        time.Duration
+	CacheTTL     string
+}
+
+// Live takes what is not durable to whoever follows a bot now. It must not
+// block a turn for a slow reader. It is safe for concurrent use.
+type Live interface {
+	// Wants reports whether anyone follows the bot.
+	Wants(bot string) bool
+	// Delta gives a piece of streamed text: kind is text_delta or
+	// thinking_delta.
+	Delta(bot string, turn int64, kind, text string)
+	// Notice gives a whole notification line, newline included. It may be
+	// kept.
+	Notice(bot string, line []byte)
+}
+
+// Config is what an engine is made of. All of it belongs to the engine then.
+type Config struct {
+	Store     *store.Store
+	Providers map[string]model.Provider
+	Codecs    map[model.Family]model.Codec
+	Tools     []tool.Tool
+	Limits    Limits
+	Redact    tool.Redactor
+	Live      Live
+	Log       *slog.Logger
+
+	Environ    []string // a command's environment before the AGENT_ names
+	Shell      string
+	Self       string // the daemon's own program
+	StorePath  string
+	SocketPath string // "" in stdio mode
+	Instance   string // the store's instance value, for cache keys
+	IsStore    func(info any) bool
+}
+
+// Engine runs the bots of one store. It is safe for concurrent use.
+type Engine struct {
+	cfg       Config
+	store     *store.Store
+	tools     map[string]tool.Tool
+	toolNames []string
+	toolSets  toolSets
+	processes *tool.Slots
+	captures  *tool.Budget
+	pending   pending
+
+	mu       sync.Mutex
+	live     map[int64]*task // by bot id: from the commit that starts a turn to the one that ends it
+	active   int64           // slots taken, reservations included
+	ready    int64           // ready turns, as of the last commit
+	starting bool            // a start of a waiting turn is under way
+	closing  bool            // no turn starts any more
+	draining bool
+	totals   protocol.StatsTokens
+
+	tasks sync.WaitGroup
+}
+
+// New makes an engine. It runs nothing until Recover.
+func New(cfg Config) *Engine {
+	e := &Engine{
+		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, tools: map[string]tool.Tool{},
+		processes: tool.NewSlots(int(cfg.Limits.Processes)),
+		captures:  tool.NewBudget(16 << 20),
+	}
+	for _, t := range cfg.Tools {
+		name := t.Def().Name
+		e.tools[name] = t
+		e.toolNames = append(e.toolNames, name)
+	}
+	e.toolSets.init(e)
+	return e
+}
+
+// ToolNames are the registered tools, sorted.
+func (e *Engine) ToolNames() []string { return e.toolNames }
+
+// provider finds the binding of a model reference and checks that it speaks
+// the bot's family (runtime.md 3).
+func (e *Engine) provider(name string, family model.Family) (model.Provider, *protocol.Error) {
+	p := e.cfg.Providers[name]
+	if p == nil {
+		return nil, protocol.Fail(protocol.ProviderUnavailable,
+			"provider "+name+" is not registered with this daemon; start it with --provider "+name)
+	}
+	if f := p.Info().Family; family != "" && f != family {
+		return nil, protocol.Fail(protocol.ProviderFamilyMismatch,
+			"the bot speaks "+string(family)+", provider "+name+" speaks "+string(f))
+	}
+	return p, nil
+}
+
+// reserve takes an active slot for a new submission, if one is free and no
+// earlier work waits for it.
+func (e *Engine) reserve() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing || e.draining || e.ready > 0 || e.full() {
+		return false
+	}
+	e.active++
+	return true
+}
+
+// full reports whether every slot is taken. e.mu is held.
+func (e *Engine) full() bool { return e.cfg.Limits.Active > 0 && e.active >= e.cfg.Limits.Active }
+
+// release gives a slot back and lets waiting work have it.
+func (e *Engine) release() {
+	e.mu.Lock()
+	e.active--
+	e.mu.Unlock()
+	e.dispatch()
+}
+
+// addReady counts ready turns that a commit made or used up.
+func (e *Engine) addReady(n int64) {
+	e.mu.Lock()
+	e.ready += n
+	e.mu.Unlock()
+}
+
+// taskOf is the live turn of a bot, nil when it has none.
+func (e *Engine) taskOf(bot int64) *task {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.live[bot]
+}
+
+// Active is the number of slots in use, reservations included.
+func (e *Engine) Active() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.active
+}
+
+// LiveTurns is the number of turns that run now.
+func (e *Engine) LiveTurns() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.live)
+}
+
+// read runs f on a query-only connection.
+func (e *Engine) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
+	return e.store.Read(ctx, op, func(r *store.Reader) error { return f(r.Conn()) })
+}
+
+// nowMS is the wall clock as it is stored.
+func nowMS() int64 { return time.Now().UnixMilli() }
+
+// pending counts the work that waits, for the bounds on it. Only the writer's
+// goroutine changes it, inside jobs, so that the jobs of one group see each
+// other; whoever reads it elsewhere sees a figure that may be a moment old.
+type pending struct {
+	mu    sync.Mutex
+	turns int64
+	bytes int64
+}
+
+// delta is what one job added to pending, kept so that it can be taken back
+// when the job does not commit.
+type delta struct{ turns, bytes int64 }
+
+func (p *pending) add(d *delta, turns, bytes int64) {
+	p.mu.Lock()
+	p.turns += turns
+	p.bytes += bytes
+	p.mu.Unlock()
+	d.turns += turns
+	d.bytes += bytes
+}
+
+func (p *pending) undo(d *delta) {
+	p.mu.Lock()
+	p.turns -= d.turns
+	p.bytes -= d.bytes
+	p.mu.Unlock()
+	*d = delta{}
+}
+
+func (p *pending) get() (turns, bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turns, p.bytes
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"agent/internal/store"
+	"agent/internal/tool"
+	"agent/protocol"
+)
+
+// Interrupt ends a turn: a running one by its task, a waiting one there and
+// then. What is running is judged by the store, so that it also works in the
+// instant between a task's end and its retirement (runtime.md 14).
+func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *protocol.Error) {
+	if len(req.Reason) > protocol.MaxReason {
+		return nil, protocol.Fail(protocol.ReasonLimit, fmt.Sprintf("%d bytes of at most %d", len(req.Reason), protocol.MaxReason))
+	}
+	cause := &stop{err: protocol.Cancelled, why: req.Reason, kind: tool.StopInterrupt}
+	answer := &protocol.Interrupted{InterruptRequested: true, Turn: req.Turn}
+	err := e.store.Do("interrupt", func(tx *store.Tx) error {
+		answer.Queued = false
+		c := tx.Conn()
+		bot, err := findBot(c, req.Bot, 0)
+		if err != nil {
+			return err
+		}
+		if bot.RunningTurn == req.Turn {
+			tx.AfterCommit(func() {
+				if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {
+					t.stopWith(cause)
+				}
+			})
+			return nil
+		}
+		t, ok, err := store.TurnByID(c, req.Turn)
+		if err != nil {
+			return err
+		}
+		if ok && t.Bot == bot.Name && (t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady) {
+			answer.Queued = true
+			return e.cancelWaiting(tx, &bot, &t, interrupted(cause))
+		}
+		if bot.RunningTurn != 0 {
+			return protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d is running", bot.RunningTurn))
+		}
+		return protocol.Fail(protocol.NoActiveTurn, "no turn of "+bot.Name+" is running")
+	})
+	if err != nil {
+		return nil, asError(err)
+	}
+	return answer, nil
+}
+
+// cancelWaiting ends an entry of a bot's line and lets the next be ready. A
+// steer that it blocked may join the running turn now.
+func (e *Engine) cancelWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end ending) error {
+	if err := e.endWaiting(tx, bot, t, end); err != nil {
+		return err
+	}
+	if t.Status == protocol.StatusReady {
+		return e.promote(tx, bot)
+	}
+	tx.AfterCommit(func() {
+		if task := e.taskOf(bot.ID); task != nil {
+			task.steer.Store(true)
+		}
+	})
+	return nil
+}
+
+// Drain stops new turns from starting while those that run go on.
+func (e *Engine) Drain() {
+	e.mu.Lock()
+	e.draining = true
+	e.mu.Unlock()
+}
+
+func (e *Engine) isDraining() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.draining || e.closing
+}
+
+// Close ends every running turn with daemon_shutdown and returns when their
+// endings are committed. Waiting work stays for the next start.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	e.closing = true
+	live := make([]*task, 0, len(e.live))
+	for _, t := range e.live {
+		live = append(live, t)
+	}
+	e.mu.Unlock()
+	for _, t := range live {
+		t.stopWith(&stop{err: protocol.DaemonShutdown, kind: tool.StopShutdown})
+	}
+	e.tasks.Wait()
+	// A turn admitted just before is in the table by its commit; none is
+	// admitted any more.
+	if e.LiveTurns() > 0 {
+		e.Close()
+	}
+}
+
+// sleepOpen waits, and reports whether the engine still runs turns.
+func (e *Engine) sleepOpen(d time.Duration) bool {
+	time.Sleep(d)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.closing
+}
