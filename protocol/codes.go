@@ -282,7 +282,7 @@ const (
 
 	// Made by a client, never on the wire (cli.md 21).
 
-	Usage                       Code = "usage" // the line is wrong
+	UsageError                  Code = "usage" // the line is wrong; Usage is the event
 	DaemonConnectTimeout        Code = "daemon_connect_timeout"
 	DaemonReadyTimeout          Code = "daemon_ready_timeout"
 	DaemonUnavailable           Code = "daemon_unavailable"
