@@ -244,7 +244,7 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 	if r.From != nil {
 		t.FromBot, t.FromBotID, t.FromTurn = r.From.Bot, r.From.BotID, r.From.Turn
 	}
-	starts := !busy && a.slot
+	starts := !busy && a.slot && !e.isClosing()
 	switch {
 	case starts:
 		t.Status = protocol.StatusRunning

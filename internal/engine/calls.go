@@ -168,7 +168,7 @@ func (t *task) env(call *model.Call) *tool.Env {
 	return &tool.Env{
 		Bot: t.name, BotID: t.bot, Turn: t.turn, CallID: call.ID, Workspace: t.workspace,
 		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(cfg.StorePath+".files", strconv.FormatInt(t.bot, 10)),
-		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: cfg.IsStoreFile,
+		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: t.e.isStoreFile,
 		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t},
 		Cause: func() tool.StopCause {
 			if s := t.stopped(); s != nil {

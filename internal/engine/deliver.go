@@ -22,7 +22,7 @@ const (
 // Starts go one at a time: each, when committed, asks for the next.
 func (e *Engine) dispatch() {
 	e.mu.Lock()
-	if e.closing || e.draining || e.starting || e.ready == 0 || e.full() {
+	if !e.open || e.closing || e.draining || e.starting || e.ready == 0 || e.full() {
 		e.mu.Unlock()
 		return
 	}
@@ -60,14 +60,19 @@ func (e *Engine) dispatch() {
 // startReady starts the lowest ready turn, or ends it by what is wrong with
 // it now. It gives no task when there was none to start.
 func (e *Engine) startReady(tx *store.Tx) (*task, error) {
+	if e.isDraining() {
+		return nil, nil // it closes: what waits is the next daemon's
+	}
 	c := tx.Conn()
 	t, ok, err := store.LowestReady(c)
 	if err != nil || !ok {
 		return nil, err
 	}
-	bot, _, err := store.BotByName(c, t.Bot)
+	bot, ok, err := store.BotByName(c, t.Bot)
 	if err != nil {
 		return nil, err
+	} else if !ok {
+		return nil, protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("turn %d has no bot", t.ID))
 	}
 	if why := e.cannotStart(&bot, &t); why != nil {
 		if err := e.endWaiting(tx, &bot, &t, failed(why)); err != nil {
@@ -214,8 +219,7 @@ func (b *batch) take(tx *store.Tx, s *store.Turn) error {
 	if err := tx.EndTurn(s.ID, protocol.StatusSteered, nowMS(), 0, 0); err != nil {
 		return err
 	}
-	data := newObject().str("status", protocol.StatusSteered).null("checkpoint").null("error").
-		null("detail").int("into", t.turn).int("node", node).done()
+	data := newObject().str("status", protocol.StatusSteered).int("into", t.turn).int("node", node).done()
 	if _, err := tx.AddEvent(t.bot, t.name, s.ID, protocol.KindTurnFinished, data); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -63,7 +64,6 @@ type Config struct {
 	StorePath  string
 	SocketPath string // "" in stdio mode
 	Instance   string // the store's instance value, for cache keys
-	IsStore    func(info any) bool
 }
 
 // Engine runs the bots of one store. It is safe for concurrent use.
@@ -82,9 +82,12 @@ type Engine struct {
 	active   int64           // slots taken, reservations included
 	ready    int64           // ready turns, as of the last commit
 	starting bool            // a start of a waiting turn is under way
+	open     bool            // recovery is done
 	closing  bool            // no turn starts any more
 	draining bool
-	totals   protocol.StatsTokens
+	totals   protocol.TokenStats
+
+	isStoreFile func(os.FileInfo) bool
 
 	tasks sync.WaitGroup
 }
@@ -94,7 +97,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, tools: map[string]tool.Tool{},
 		processes: tool.NewSlots(int(cfg.Limits.Processes)),
-		captures:  tool.NewBudget(16 << 20),
+		captures:  tool.NewBudget(16 << 20), isStoreFile: isStoreFile(cfg.StorePath),
 	}
 	for _, t := range cfg.Tools {
 		name := t.Def().Name

@@ -82,25 +82,27 @@ func (e *Engine) isDraining() bool {
 	return e.draining || e.closing
 }
 
+func (e *Engine) isClosing() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closing
+}
+
 // Close ends every running turn with daemon_shutdown and returns when their
 // endings are committed. Waiting work stays for the next start.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closing = true
-	live := make([]*task, 0, len(e.live))
-	for _, t := range e.live {
-		live = append(live, t)
-	}
 	e.mu.Unlock()
-	for _, t := range live {
+	// What was in the store's queue before this job may still start a turn;
+	// what comes behind it may not.
+	_ = e.store.Do("close", func(*store.Tx) error { return nil })
+	e.mu.Lock()
+	for _, t := range e.live {
 		t.stopWith(&stop{err: protocol.DaemonShutdown, kind: tool.StopShutdown})
 	}
+	e.mu.Unlock()
 	e.tasks.Wait()
-	// A turn admitted just before is in the table by its commit; none is
-	// admitted any more.
-	if e.LiveTurns() > 0 {
-		e.Close()
-	}
 }
 
 // sleepOpen waits, and reports whether the engine still runs turns.

@@ -35,7 +35,12 @@ func (e *Engine) Recover() error {
 }
 
 // Run lets waiting work start.
-func (e *Engine) Run() { e.dispatch() }
+func (e *Engine) Run() {
+	e.mu.Lock()
+	e.open = true
+	e.mu.Unlock()
+	e.dispatch()
+}
 
 func (e *Engine) recoverRunning(tx *store.Tx) error {
 	c := tx.Conn()

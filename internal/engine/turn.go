@@ -27,6 +27,9 @@ type task struct {
 	model     string // PROVIDER/MODEL
 	workspace string
 	turn      int64
+	effective []string // tools it may call
+	creator   string   // "" when it has none
+	creatorID int64
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -104,7 +107,8 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 	}
 	t := &task{
 		e: e, bot: bot.ID, name: bot.Name, family: family, codec: codec, provider: provider, model: ref,
-		workspace: workspace, turn: turn.ID, head: node, used: bot.TokensUsed, budget: bot.Budget,
+		workspace: workspace, turn: turn.ID, effective: bot.Effective(),
+		creator: bot.CreatedBy, creatorID: bot.CreatedByID, head: node, used: bot.TokensUsed, budget: bot.Budget,
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.steer.Store(steer != 0)

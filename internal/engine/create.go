@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"fmt"
+
+	"agent/internal/model"
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// Create makes a bot. done is called once, after the commit, on the store's
+// goroutine; it must not block. The checks run in the order of protocol.md 7.
+func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol.Error)) {
+	b, err := e.newBot(req)
+	if err != nil {
+		done(nil, err)
+		return
+	}
+	var record protocol.Bot
+	e.store.Go("create", func(tx *store.Tx) error {
+		if err := insertBot(tx, req, b); err != nil {
+			return err
+		}
+		record = e.record(b)
+		return nil
+	}, func(err error) {
+		if err != nil {
+			done(nil, asError(err))
+			return
+		}
+		done(&record, nil)
+	})
+}
+
+// newBot checks a request as far as that needs no store.
+func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
+	budget, hasBudget := r.BudgetTokens.Get()
+	switch {
+	case hasBudget && budget <= 0:
+		return nil, protocol.Fail(protocol.InvalidBudget, "budget_tokens is above 0")
+	case r.Approve != nil || r.Approver != "":
+		return nil, protocol.Fail(protocol.InvalidGate, "this daemon keeps no approval gates (its capabilities lack approvals)")
+	case !protocol.ValidBotName(r.Bot):
+		return nil, protocol.Fail(protocol.InvalidName, "a bot's name is 1 to 128 bytes of letters, digits, - _ . and begins with neither - nor .")
+	case (r.CreatedBy == "") != (r.CreatedByID == 0):
+		return nil, protocol.Fail(protocol.InvalidCreator, "created_by and created_by_id go together")
+	}
+	place := checkFolder(r.Workspace)
+	if place.err != nil {
+		return nil, place.err
+	}
+	b := &store.Bot{
+		Name: r.Bot, Instructions: r.Instructions, Reasoning: r.Reasoning, Tools: r.Tools, Workspace: place.path,
+		Budget: budget, CompactionInstructions: r.CompactionInstructions, CompactionModel: r.CompactionModel,
+		CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID, Fallbacks: r.Fallbacks, ClosedToBots: r.Closed,
+	}
+	if b.Tools == nil {
+		b.Tools = []string{}
+	}
+	if err := e.bindModel(b, r); err != nil {
+		return nil, err
+	}
+	if r.Reasoning != "" && !protocol.ValidReasoning(r.Reasoning) {
+		return nil, protocol.Fail(protocol.InvalidReasoningLevel, "reasoning is low, medium, high, xhigh or max")
+	}
+	if err := checkTexts(r); err != nil {
+		return nil, err
+	}
+	if err := e.checkTools(r); err != nil {
+		return nil, err
+	}
+	if err := e.checkCompaction(b); err != nil {
+		return nil, err
+	}
+	return b, refuseUnbuilt(r)
+}
+
+func (e *Engine) bindModel(b *store.Bot, r *protocol.Create) *protocol.Error {
+	if r.Absent.Model {
+		return protocol.Fail(protocol.ModelRequired, "a bot needs a model, PROVIDER/MODEL")
+	}
+	name, id, ok := protocol.ParseModelRef(r.Model)
+	if !ok {
+		return protocol.Fail(protocol.InvalidModel, "a model is PROVIDER/MODEL")
+	}
+	p, err := e.provider(name, "")
+	if err != nil {
+		return err
+	}
+	b.Provider, b.Model, b.Family = name, id, string(p.Info().Family)
+	return nil
+}
+
+func checkTexts(r *protocol.Create) *protocol.Error {
+	switch {
+	case r.Absent.Instructions:
+		return protocol.Fail(protocol.InstructionsRequired, "instructions may be empty, but must be given")
+	case len(r.Instructions) > protocol.MaxText:
+		return protocol.Fail(protocol.InstructionsLimit, fmt.Sprintf("%d bytes of at most %d", len(r.Instructions), protocol.MaxText))
+	case len(r.CompactionInstructions) > protocol.MaxText:
+		return protocol.Fail(protocol.InstructionsLimit, fmt.Sprintf("compaction_instructions: %d bytes of at most %d", len(r.CompactionInstructions), protocol.MaxText))
+	}
+	return nil
+}
+
+func (e *Engine) checkTools(r *protocol.Create) *protocol.Error {
+	if r.Absent.Tools {
+		return protocol.Fail(protocol.ToolsRequired, "tools may be empty, but must be given")
+	}
+	given := map[string]bool{}
+	for _, name := range r.Tools {
+		if e.tools[name] == nil || given[name] {
+			return protocol.Fail(protocol.UnknownTool, fmt.Sprintf("%q: not a tool of this daemon, or named twice", name))
+		}
+		given[name] = true
+	}
+	return nil
+}
+
+func (e *Engine) checkCompaction(b *store.Bot) *protocol.Error {
+	if b.CompactionModel == "" {
+		return nil
+	}
+	name, _, ok := protocol.ParseModelRef(b.CompactionModel)
+	if !ok {
+		return protocol.Fail(protocol.InvalidModel, "compaction_model is PROVIDER/MODEL")
+	}
+	_, err := e.provider(name, model.Family(b.Family))
+	return err
+}
+
+// refuseUnbuilt refuses what this daemon cannot keep: a bot that asks for
+// confinement, rules or tools of a client must not run without them.
+func refuseUnbuilt(r *protocol.Create) *protocol.Error {
+	network, hasNetwork := r.Network.Get()
+	switch {
+	case r.Sandbox != "" && !protocol.ValidSandbox(r.Sandbox):
+		return protocol.Fail(protocol.InvalidSandbox, "sandbox is danger-full-access, read-only or workspace-write")
+	case r.Sandbox != "" && r.Sandbox != protocol.SandboxFull:
+		return protocol.Fail(protocol.SandboxUnavailable, "this daemon has no sandbox (its capabilities lack it)")
+	case len(r.WritableRoots) > 0:
+		return protocol.Fail(protocol.InvalidWritableRoot, "writable_roots go with a workspace-write sandbox")
+	case hasNetwork && !network, len(r.UnixSockets) > 0:
+		return protocol.Fail(protocol.SandboxUnavailable, "this daemon has no sandbox to hold the network with")
+	case r.Rules != nil:
+		return protocol.Fail(protocol.InvalidRules, "this daemon keeps no command rules (its capabilities lack sandbox)")
+	case len(r.ClientTools) > 0:
+		return protocol.Fail(protocol.InvalidClientTool, "this daemon serves no tools of clients (its capabilities lack client_tools)")
+	case r.Settings != nil && !r.Settings.IsZero():
+		return protocol.Fail(protocol.InvalidSetting, "this daemon keeps no settings of single bots (its capabilities lack settings)")
+	case r.Closed:
+		return protocol.Fail(protocol.InvalidSetting, "this daemon has no bot sockets to close a bot to (its capabilities lack closed)")
+	}
+	return nil
+}
+
+// insertBot makes the checks that need the store and writes the row.
+func insertBot(tx *store.Tx, r *protocol.Create, b *store.Bot) error {
+	c := tx.Conn()
+	if _, taken, err := store.BotByName(c, b.Name); err != nil {
+		return err
+	} else if taken {
+		return protocol.Fail(protocol.BotExists, b.Name)
+	}
+	if b.CreatedBy != "" {
+		creator, ok, err := store.BotByName(c, b.CreatedBy)
+		if err != nil {
+			return err
+		}
+		if !ok || creator.ID != b.CreatedByID || creator.Status == protocol.StatusDeleting {
+			return protocol.Fail(protocol.CreatorNotFound, fmt.Sprintf("no bot %s with id %d", b.CreatedBy, b.CreatedByID))
+		}
+	}
+	if r.From != nil {
+		if _, err := checkFrom(c, r.From); err != nil {
+			return err
+		}
+	}
+	if err := tx.InsertBot(b); err != nil {
+		return err
+	}
+	data := newObject().int("id", b.ID).str("provider", b.Provider).str("model", b.Model).
+		orNull("workspace", b.Workspace).str("status", b.Status).null("running_turn").
+		orNull("created_by", b.CreatedBy).intOrNull("created_by_id", b.CreatedByID).raw("gates", []byte("[]")).done()
+	_, err := tx.AddEvent(b.ID, b.Name, 0, protocol.KindCreated, data)
+	return err
+}
+
+// record is a bot as the wire gives it.
+func (e *Engine) record(b *store.Bot) protocol.Bot {
+	r := protocol.Bot{
+		Name: b.Name, ID: b.ID, Status: b.Status, RunningTurn: ptr(b.RunningTurn), Head: ptr(b.Head),
+		Workspace: ptr(b.Workspace), Provider: b.Provider, Family: b.Family, Model: b.Model,
+		Instructions: b.Instructions, Reasoning: ptr(b.Reasoning), Tools: b.Tools, UnavailableTools: []string{},
+		BudgetTokens: ptr(b.Budget), TokensUsed: b.TokensUsed, InputTokens: b.InputTokens,
+		CachedInputTokens: b.CachedTokens, CacheHit: cacheHit(b.CachedTokens, b.InputTokens),
+		CreatedBy: ptr(b.CreatedBy), CreatedByID: ptr(b.CreatedByID), Note: ptr(b.Note),
+		Compaction: ptr(b.Compaction), Elision: ptr(b.Elision),
+		CompactionInstructions: ptr(b.CompactionInstructions), CompactionModel: ptr(b.CompactionModel),
+		CacheBot: ptr(b.CacheBot), Fallbacks: b.Fallbacks, Closed: b.ClosedToBots, Gates: []protocol.Gate{},
+		Denials: map[string]protocol.Denials{}, Sandbox: protocol.SandboxFull, WritableRoots: []string{},
+		UnixSockets: []string{}, Network: true, ClientTools: []protocol.ClientTool{},
+	}
+	if b.AllowedSet {
+		r.Allowed = &b.Allowed
+	}
+	return r
+}
+
+// cacheHit is cached ÷ input to three places.
+func cacheHit(cached, input int64) float64 {
+	if input == 0 {
+		return 0
+	}
+	return float64(cached*1000/input) / 1000
+}
+
+// ptr is nil for a zero value, which stands for null in a row.
+func ptr[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
