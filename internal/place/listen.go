@@ -1,0 +1,184 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// staleWait is how long whoever is at the socket's path has to refuse a
+// connection before it counts as alive.
+const staleWait = 250 * time.Millisecond
+
+// Listener is the daemon's own socket with its lock. Accept is safe for
+// concurrent use, Close may be called more than once.
+type Listener struct {
+	*net.UnixListener
+	path  string
+	bound fs.FileInfo
+	lock  *OwnerLock
+	once  sync.Once
+	err   error
+}
+
+// Listen takes the socket's lock, clears a stale socket away and binds path
+// with mode 0600 (protocol.md 3).
+//
+// It sets the umask of the whole process around the bind: a file, folder or
+// child made meanwhile would take it too. Call it once, at start, while nothing
+// else makes any.
+//
+// Codes: invalid_socket_path, unsafe_socket_directory, socket_already_owned,
+// socket_path_not_socket, socket_bind_failed.
+func Listen(socket string) (*Listener, error) {
+	if err := CheckSocketPath(socket); err != nil {
+		return nil, err
+	}
+	if err := makeTmpDir(socket); err != nil {
+		return nil, err
+	}
+	lock, err := Lock(socket+".owner-lock", codeSocketOwned)
+	if err != nil {
+		var held *Error
+		if errors.As(err, &held) {
+			return nil, err
+		}
+		return nil, fail(codeSocketBindFailed, "cannot lock %s: %v", socket, err)
+	}
+	l, err := bindLocked(socket)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	l.lock = lock
+	return l, nil
+}
+
+// bindLocked binds the path, whose lock is held.
+func bindLocked(socket string) (*Listener, error) {
+	if err := removeStale(socket); err != nil {
+		return nil, err
+	}
+	old := unix.Umask(0o177)
+	ul, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	unix.Umask(old)
+	if err != nil {
+		return nil, fail(codeSocketBindFailed, "%s: %v", socket, bindReason(err))
+	}
+	ul.SetUnlinkOnClose(false) // by then the name may be another's
+	info, err := os.Lstat(socket)
+	if err != nil {
+		ul.Close()
+		return nil, fail(codeSocketBindFailed, "%s: %v", socket, reason(err))
+	}
+	return &Listener{UnixListener: ul, path: socket, bound: info}, nil
+}
+
+// removeStale clears the path of a socket nobody answers at.
+func removeStale(socket string) error {
+	info, err := os.Lstat(socket)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fail(codeSocketBindFailed, "%s: %v", socket, reason(err))
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fail(codeSocketNotSocket, "%s is not a socket and is left alone; remove it or name another", socket)
+	}
+	if !refuses(socket) {
+		return fail(codeSocketOwned, "%s is in use by another listener", socket)
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail(codeSocketBindFailed, "cannot remove the stale socket %s: %v", socket, reason(err))
+	}
+	return nil
+}
+
+// refuses reports whether a connection to path is refused, which only a socket
+// without a listener does.
+func refuses(path string) bool {
+	conn, err := net.DialTimeout("unix", path, staleWait)
+	if err == nil {
+		conn.Close()
+		return false
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// Close stops listening and removes the path if it is still the very socket
+// that was bound, then gives the lock up. The lock file stays.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		l.err = l.UnixListener.Close()
+		now, err := os.Lstat(l.path)
+		// A freed inode number is soon given out again; the time tells the
+		// two apart.
+		if err == nil && os.SameFile(now, l.bound) && now.ModTime().Equal(l.bound.ModTime()) {
+			if err := os.Remove(l.path); err != nil && l.err == nil {
+				l.err = err
+			}
+		}
+		if err := l.lock.Close(); err != nil && l.err == nil {
+			l.err = err
+		}
+	})
+	return l.err
+}
+
+// MakeBotSocketDir makes the folder of the bots' sockets, 0700 whatever the
+// umask, and removes the sockets a killed daemon left in it; anything else in
+// it is socket_path_not_socket. The socket's lock must be held.
+func MakeBotSocketDir(dir string) error {
+	if err := makeTmpDir(dir); err != nil {
+		return err
+	}
+	if err := MakePrivateDir(dir); err != nil {
+		return fail(codeUnsafeSocketFolder, "%v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fail(codeSocketBindFailed, "%s: %v", dir, reason(err))
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.Type() != fs.ModeSocket {
+			return fail(codeSocketNotSocket, "%s is not a socket and is left alone; remove it", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return fail(codeSocketBindFailed, "%s: %v", path, reason(err))
+		}
+	}
+	return nil
+}
+
+// ListenBot binds a bot's socket 0600 without touching the umask, so that it
+// may be called while the daemon works. The path must be free, its folder 0700.
+// Closing the listener removes the path.
+func ListenBot(path string) (*net.UnixListener, error) {
+	if err := CheckSocketPath(path); err != nil {
+		return nil, err
+	}
+	l, err := listenPrivate(context.Background(), path)
+	if err != nil {
+		return nil, fail(codeSocketBindFailed, "%s: %v", path, bindReason(err))
+	}
+	return l, nil
+}
+
+// bindReason is the system's own error of a failed bind.
+func bindReason(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
