@@ -231,4 +231,3 @@ func isStoreFile(store string) func(os.FileInfo) bool {
 		return false
 	}
 }
-

@@ -146,7 +146,7 @@ func refuseUnbuilt(r *protocol.Create) *protocol.Error {
 		return protocol.Fail(protocol.InvalidRules, "this daemon keeps no command rules (its capabilities lack sandbox)")
 	case len(r.ClientTools) > 0:
 		return protocol.Fail(protocol.InvalidClientTool, "this daemon serves no tools of clients (its capabilities lack client_tools)")
-	case r.Settings != nil && !r.Settings.IsZero():
+	case r.Settings != nil && !settingsEmpty(r.Settings):
 		return protocol.Fail(protocol.InvalidSetting, "this daemon keeps no settings of single bots (its capabilities lack settings)")
 	case r.Closed:
 		return protocol.Fail(protocol.InvalidSetting, "this daemon has no bot sockets to close a bot to (its capabilities lack closed)")
@@ -224,3 +224,8 @@ func ptr[T comparable](v T) *T {
 	return &v
 }
 
+// settingsEmpty reports whether a settings object names no key.
+func settingsEmpty(s *protocol.Settings) bool {
+	text, err := protocol.Append(nil, *s)
+	return err == nil && string(text) == "{}"
+}

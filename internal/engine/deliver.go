@@ -1,7 +1,7 @@
 package engine
 
 import (
-
+	"fmt"
 	"time"
 
 	"agent/internal/model"
@@ -139,7 +139,6 @@ type batch struct {
 	more    bool // the batch was full
 	left    bool // one did not fit the room
 }
-
 
 func (b *batch) job(tx *store.Tx) error {
 	c := tx.Conn()

@@ -159,4 +159,6 @@ func (tx *Tx) SetSeen(bot string, used int64, r SeenRow) error {
 func (tx *Tx) LoseProcesses() error { return qProcessLost.exec(tx.Conn()) }
 
 // AddCheckpoint records a head at which a turn of the bot completed.
-func (tx *Tx) AddCheckpoint(bot string, head int64) error { return qCheckpoint.exec(tx.Conn(), bot, head) }
+func (tx *Tx) AddCheckpoint(bot string, head int64) error {
+	return qCheckpoint.exec(tx.Conn(), bot, head)
+}

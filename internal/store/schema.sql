@@ -179,6 +179,7 @@ CREATE TABLE turns (
   request_id          TEXT NOT NULL,
   prompt_node         INTEGER REFERENCES nodes (id), -- set: the prompt is in that node and prompt is empty
   from_bot            TEXT,
+  from_bot_id         INTEGER, -- own: the identity behind from_bot
   from_turn           INTEGER,
   origin              TEXT,
   status              TEXT NOT NULL CHECK (status IN
