@@ -112,3 +112,13 @@ func (e *Engine) sleepOpen(d time.Duration) bool {
 	defer e.mu.Unlock()
 	return !e.closing
 }
+
+// WaitIdle returns when no turn runs. Call it while draining only: otherwise
+// another may start.
+func (e *Engine) WaitIdle() {
+	e.mu.Lock()
+	e.draining = true
+	e.mu.Unlock()
+	_ = e.store.Do("drain", func(*store.Tx) error { return nil }) // starts queued before are in the table
+	e.tasks.Wait()
+}

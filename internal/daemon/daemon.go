@@ -1,0 +1,341 @@
+// Package daemon serves an engine on Unix sockets or on standard input and
+// output: sessions, fan-out of events, idle exit and shutdown. Nothing below
+// it knows of sockets (protocol.md 1 to 4, 14).
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"agent/internal/engine"
+	"agent/internal/model"
+	"agent/internal/place"
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// drainWithin bounds how long followers may take over what is committed when
+// the daemon ends.
+const drainWithin = 5 * time.Second
+
+// Options are what a daemon is made of, as its flags and environment say.
+type Options struct {
+	Store    string // canonical
+	Socket   string // "": standard input and output
+	Version  string
+	Limits   protocol.Limits
+	Walls    []string
+	Protect  []string
+	Registry *model.Registry
+	Engine   engine.Config // Store, Live, StorePath, SocketPath and Instance are filled in here
+	// InFlight is the transport's part of stats.
+	InFlight func() []int
+	Log      *slog.Logger
+	Faults   *store.Faults
+
+	Stdin  io.Reader
+	Stdout io.Writer
+}
+
+// Daemon is one running daemon.
+type Daemon struct {
+	opt        Options
+	store      *store.Store
+	engine     *engine.Engine
+	fan        *fanout
+	listener   *place.Listener
+	scripted   map[string]bool // providers that are scripts
+	admissions chan struct{}
+
+	mu       sync.Mutex
+	sessions map[*session]bool
+	room     *sync.Cond // fewer sessions than the bound
+	idle     *time.Timer
+	closing  bool
+	deadline *time.Timer
+	graceEnd time.Time
+	served   sync.WaitGroup
+
+	quit chan error // why to end; the first one counts
+	once sync.Once
+}
+
+// Run starts a daemon, serves until it is told to end, and closes it. The
+// error is what serve reports; nil for an end that was asked for.
+func Run(ctx context.Context, opt Options) error {
+	d := &Daemon{
+		opt: opt, fan: newFanout(), scripted: map[string]bool{}, quit: make(chan error, 1),
+		admissions: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
+	}
+	d.room = sync.NewCond(&d.mu)
+	if err := d.open(); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { d.end(nil) })
+	defer stop()
+	if d.listener != nil {
+		d.served.Add(1)
+		go d.accept()
+		d.armIdle()
+	} else {
+		d.served.Add(1)
+		go d.owner()
+	}
+	d.engine.Run()
+	var err error
+	select {
+	case err = <-d.quit:
+	case err = <-d.store.Fatal():
+	}
+	d.close()
+	return err
+}
+
+// open takes the store and the socket, puts right what an earlier daemon left,
+// and only then listens.
+func (d *Daemon) open() (err error) {
+	if d.opt.Socket != "" {
+		if err := place.CheckSocketDir(d.opt.Socket); err != nil {
+			return err
+		}
+	}
+	if d.store, err = store.Open(store.Options{Path: d.opt.Store, Sink: d.fan, Faults: d.opt.Faults}); err != nil {
+		return err
+	}
+	if err := d.openEngine(); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if d.opt.Socket != "" {
+		if d.listener, err = place.Listen(d.opt.Socket); err != nil {
+			return errors.Join(err, d.store.Close())
+		}
+		_, err = d.opt.Stdout.Write(d.readyLine(nil))
+		if err != nil {
+			d.opt.Log.Warn("nobody reads the ready line", "error", err)
+		}
+	}
+	return nil
+}
+
+func (d *Daemon) openEngine() error {
+	instance, _ := d.store.Identity()
+	cfg := d.opt.Engine
+	cfg.Store, cfg.Live, cfg.StorePath, cfg.SocketPath, cfg.Instance = d.store, d.fan, d.opt.Store, d.opt.Socket, instance
+	cfg.Log = d.opt.Log
+	for _, name := range d.opt.Registry.Names() {
+		p, _ := d.opt.Registry.Provider(name)
+		if p.Info().Family == model.FamilyScripted {
+			d.scripted[name] = true
+		}
+	}
+	d.engine = engine.New(cfg)
+	if err := d.engine.Recover(); err != nil {
+		return err
+	}
+	newest, err := d.engine.FollowPoint(context.Background(), "*")
+	if err != nil {
+		return err
+	}
+	d.fan.mu.Lock()
+	d.fan.published = max(d.fan.published, newest.Newest)
+	d.fan.mu.Unlock()
+	return nil
+}
+
+// accept takes connections, as many as may be open at once.
+func (d *Daemon) accept() {
+	defer d.served.Done()
+	for {
+		d.mu.Lock()
+		for len(d.sessions) >= protocol.MaxSessions && !d.closing {
+			d.room.Wait()
+		}
+		d.mu.Unlock()
+		conn, err := d.listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			d.opt.Log.Warn("a connection was not taken", "error", err)
+			time.Sleep(10 * time.Millisecond) // out of descriptors: let some go
+			continue
+		}
+		s := d.newSession(conn)
+		if !d.join(s) {
+			conn.Close()
+			return
+		}
+		go func() {
+			defer d.leave(s)
+			s.serve(conn)
+		}()
+	}
+}
+
+func (d *Daemon) join(s *session) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing {
+		return false
+	}
+	d.sessions[s] = true
+	d.served.Add(1)
+	if d.idle != nil {
+		d.idle.Stop()
+	}
+	return true
+}
+
+func (d *Daemon) leave(s *session) {
+	d.mu.Lock()
+	delete(d.sessions, s)
+	d.room.Signal()
+	d.mu.Unlock()
+	d.armIdle()
+	d.served.Done()
+}
+
+// armIdle starts the idle period when nobody is connected. At its end a turn
+// that runs starts it again.
+func (d *Daemon) armIdle() {
+	seconds := d.opt.Limits.IdleExitSeconds
+	if seconds == nil || d.listener == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing || len(d.sessions) > 0 {
+		return
+	}
+	if d.idle == nil {
+		d.idle = time.AfterFunc(time.Duration(*seconds)*time.Second, d.idleOver)
+		return
+	}
+	d.idle.Reset(time.Duration(*seconds) * time.Second)
+}
+
+func (d *Daemon) idleOver() {
+	d.mu.Lock()
+	idle := len(d.sessions) == 0
+	d.mu.Unlock()
+	if idle && d.engine.LiveTurns() == 0 {
+		d.end(nil)
+		return
+	}
+	d.armIdle()
+}
+
+// Shutdown ends the daemon, after at most grace for the turns that run. A
+// later call can only bring the end nearer.
+func (d *Daemon) Shutdown(grace time.Duration) {
+	if grace <= 0 {
+		d.end(nil)
+		return
+	}
+	d.engine.Drain()
+	d.mu.Lock()
+	end := time.Now().Add(grace)
+	if d.deadline == nil {
+		d.graceEnd = end
+		d.deadline = time.AfterFunc(grace, func() { d.end(nil) })
+		go func() {
+			d.engine.WaitIdle()
+			d.end(nil)
+		}()
+	} else if end.Before(d.graceEnd) {
+		d.graceEnd = end
+		d.deadline.Reset(grace)
+	}
+	d.mu.Unlock()
+}
+
+func (d *Daemon) end(err error) { d.once.Do(func() { d.quit <- err }) }
+
+// close ends turns, sessions and the store, in that order: what is committed
+// is handed to followers before they are let go.
+func (d *Daemon) close() {
+	d.mu.Lock()
+	d.closing = true
+	d.room.Broadcast()
+	if d.idle != nil {
+		d.idle.Stop()
+	}
+	d.mu.Unlock()
+	if d.listener != nil {
+		d.listener.StopAccepting()
+	}
+	d.engine.Close()
+	abandon := time.AfterFunc(drainWithin, d.store.Abandon)
+	if err := d.store.Close(); err != nil {
+		d.opt.Log.Error("the store was not closed cleanly", "error", err)
+	}
+	abandon.Stop()
+	d.mu.Lock()
+	for s := range d.sessions {
+		s.endSoon()
+	}
+	d.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		d.served.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(drainWithin):
+	}
+	if d.listener != nil {
+		if err := d.listener.Close(); err != nil {
+			d.opt.Log.Error("the socket was not removed", "error", err)
+		}
+	}
+}
+
+// endSoon lets a session's queued output be written and ends it.
+func (s *session) endSoon() {
+	s.out.end()
+	if s.conn == nil {
+		s.cancel()
+		return
+	}
+	if c, ok := s.conn.(interface{ CloseRead() error }); ok {
+		c.CloseRead()
+	}
+}
+
+// owner serves standard input and output. It sees everything without
+// following, and the daemon ends with it.
+func (d *Daemon) owner() {
+	defer d.served.Done()
+	s := d.newSession(nil)
+	s.out.block = true
+	s.out.write = func(b []byte) error {
+		_, err := d.opt.Stdout.Write(b)
+		return err
+	}
+	d.mu.Lock()
+	d.sessions[s] = true
+	d.mu.Unlock()
+	fl := &follow{s: s, name: "*", live: true, cursor: d.fan.last(), script: map[string]bool{}, cancel: func() {}}
+	d.fan.add(fl)
+	s.serve(d.opt.Stdin)
+	d.fan.remove(fl)
+	if err := s.out.failure(); err != nil {
+		d.end(protocol.Fail(protocol.OutputClosed, err.Error()))
+		return
+	}
+	d.end(nil)
+}
+
+// failure is why the output ended early, nil when it did not.
+func (o *output) failure() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+

@@ -1,0 +1,202 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"agent/internal/engine"
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// fanout takes committed events, in commit order, and what is only live to the
+// sessions that follow a bot. Switching a follow from replay to live happens
+// between two deliveries, so that nothing falls between and nothing comes
+// twice (protocol.md 14). It is safe for concurrent use.
+type fanout struct {
+	mu        sync.RWMutex
+	byBot     map[string]map[*follow]bool
+	all       map[*follow]bool
+	published int64 // the newest event delivered
+}
+
+// follow is one session's interest in one bot, or in all for "*".
+type follow struct {
+	s      *session
+	name   string
+	cursor int64 // the newest event given, once live
+	live   bool  // guarded by the fanout
+	gone   bool  // guarded by the fanout
+	ended  bool  // guarded by the session's output
+	cancel context.CancelFunc
+	script map[string]bool // bots whose scripted_model notice was given; "*" only
+}
+
+func newFanout() *fanout {
+	return &fanout{byBot: map[string]map[*follow]bool{}, all: map[*follow]bool{}}
+}
+
+// Publish delivers one commit. It is called by the store's publisher alone.
+func (f *fanout) Publish(b store.Batch) {
+	f.mu.Lock()
+	for i := range b.Events {
+		ev := &b.Events[i]
+		f.published = ev.Cursor
+		for fl := range f.byBot[ev.Bot] {
+			fl.give(ev)
+		}
+		for fl := range f.all {
+			fl.give(ev)
+		}
+	}
+	f.mu.Unlock()
+	for _, after := range b.After {
+		after()
+	}
+}
+
+func (fl *follow) give(ev *store.Event) {
+	if !fl.live || ev.Cursor <= fl.cursor {
+		return
+	}
+	fl.cursor = ev.Cursor
+	if fl.name == "*" && ev.Kind == protocol.KindAccepted {
+		fl.noteScript(ev)
+	}
+	fl.s.out.put(ev.Line)
+}
+
+// noteScript tells a follower of everything, once for each bot, that its model
+// is a script.
+func (fl *follow) noteScript(ev *store.Event) {
+	if fl.script[ev.Bot] {
+		return
+	}
+	var a protocol.Accepted
+	e := protocol.Event{Data: ev.Data}
+	if e.Decode(&a) != nil {
+		return
+	}
+	provider, _, _ := strings.Cut(a.Model, "/")
+	if fl.s.d.scripted[provider] {
+		fl.script[ev.Bot] = true
+		fl.s.live(protocol.KindScriptedModel, protocol.ScriptedModel{Bot: ev.Bot, Model: a.Model})
+	}
+}
+
+// Wants reports whether anyone follows a bot now.
+func (f *fanout) Wants(bot string) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return len(f.byBot[bot])+len(f.all) > 0
+}
+
+// Delta gives streamed text to those already live.
+func (f *fanout) Delta(bot string, turn int64, kind, text string) {
+	f.eachLive(bot, func(s *session) { s.out.delta(kind, bot, turn, text) })
+}
+
+// Notice gives a whole notification to those already live.
+func (f *fanout) Notice(bot string, line []byte) {
+	f.eachLive(bot, func(s *session) { s.out.put(line) })
+}
+
+func (f *fanout) eachLive(bot string, give func(*session)) {
+	f.mu.RLock()
+	var to [8]*session
+	list := to[:0]
+	for fl := range f.byBot[bot] {
+		if fl.live {
+			list = append(list, fl.s)
+		}
+	}
+	for fl := range f.all {
+		if fl.live {
+			list = append(list, fl.s)
+		}
+	}
+	f.mu.RUnlock()
+	for _, s := range list {
+		give(s)
+	}
+}
+
+func (f *fanout) add(fl *follow) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fl.name == "*" {
+		f.all[fl] = true
+		return
+	}
+	set := f.byBot[fl.name]
+	if set == nil {
+		set = map[*follow]bool{}
+		f.byBot[fl.name] = set
+	}
+	set[fl] = true
+}
+
+func (f *fanout) remove(fl *follow) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fl.live, fl.gone = false, true
+	delete(f.all, fl)
+	if set := f.byBot[fl.name]; set != nil {
+		if delete(set, fl); len(set) == 0 {
+			delete(f.byBot, fl.name)
+		}
+	}
+}
+
+// goLive makes a follow live if nothing was published since its replay looked:
+// seen is what was published before it did.
+func (f *fanout) goLive(fl *follow, seen, cursor int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fl.gone {
+		return true
+	}
+	if f.published > seen && f.published > cursor {
+		return false
+	}
+	fl.cursor = max(cursor, seen)
+	fl.live = true
+	line, _ := protocol.AppendLive(nil, protocol.KindFollowLive, protocol.FollowLive{Bot: fl.name, Cursor: cursor})
+	fl.s.out.put(line)
+	return true
+}
+
+func (f *fanout) last() int64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.published
+}
+
+// replayPage is how many events one look at the store brings.
+const replayPage = 256
+
+// replay sends what is stored after a cursor and then goes live. It ends early
+// when the follow or the session does.
+func (fl *follow) replay(ctx context.Context, e *engine.Engine, f *fanout) {
+	wanted := func() bool { return !fl.ended }
+	for cursor := fl.cursor; ctx.Err() == nil; {
+		seen := f.last()
+		lines, last, err := e.Replay(ctx, fl.name, cursor, replayPage)
+		if err != nil {
+			if ctx.Err() == nil {
+				fl.s.out.fail(err)
+			}
+			return
+		}
+		for _, line := range lines {
+			if !fl.s.out.putWhen(line, wanted) {
+				return
+			}
+		}
+		cursor = last
+		if len(lines) == 0 && f.goLive(fl, seen, cursor) {
+			return
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"agent/protocol"
+)
+
+// capabilities are what this build announces. An op that is not built yet is
+// absent here and answers as an unknown one does (protocol.md 4).
+var capabilities = []string{
+	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
+	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
+	"budgets", "shutdown_grace", "inspect",
+}
+
+// handle answers one request. Admissions are only begun; every other request
+// waits for the admissions sent before it.
+func (s *session) handle(req protocol.Request) {
+	e, id := s.d.engine, req.ID
+	switch p := req.Params.(type) {
+	case *protocol.Create:
+		s.admit(id, func(done func(any, *protocol.Error)) {
+			e.Create(p, func(b *protocol.Bot, err *protocol.Error) { done(b, err) })
+		})
+		return
+	case *protocol.Submit:
+		s.admit(id, func(done func(any, *protocol.Error)) {
+			e.Submit(p, func(r *protocol.Submitted, err *protocol.Error) { done(r, err) })
+		})
+		return
+	}
+	s.waitAdmitted()
+	switch p := req.Params.(type) {
+	case *protocol.Follow:
+		s.follow(id, p)
+	case *protocol.Unfollow:
+		s.unfollow(id, p)
+	case *protocol.Shutdown:
+		s.shutdown(req, p)
+	default:
+		result, err := s.ask(req)
+		s.settle(id, result, err)
+	}
+}
+
+// ask carries out the requests that are answered at once.
+func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
+	e, ctx := s.d.engine, s.ctx
+	switch p := req.Params.(type) {
+	case *protocol.Resume:
+		name, ok := p.Bot.Get()
+		if !ok {
+			return nil, unbuilt("resume without a bot")
+		}
+		return some(e.Bot(ctx, name))
+	case *protocol.Inspect:
+		return some(e.Bot(ctx, p.Bot))
+	case *protocol.Bots:
+		limit, ok := protocol.PageLimit(p.Limit, protocol.DefaultPage, protocol.MaxPage)
+		if !ok {
+			return nil, protocol.Fail(protocol.InvalidBotPage, fmt.Sprintf("limit is 1 to %d", protocol.MaxPage))
+		}
+		return some(e.Bots(ctx, p.After, limit))
+	case *protocol.Turns:
+		limit, ok := protocol.PageLimit(p.Limit, protocol.DefaultPage, protocol.MaxPage)
+		if !ok || p.After < 0 {
+			return nil, protocol.Fail(protocol.InvalidTurnPage, fmt.Sprintf("limit is 1 to %d, after 0 or above", protocol.MaxPage))
+		}
+		return some(e.Turns(ctx, p.Bot, p.After, limit))
+	case *protocol.Result:
+		return some(e.Result(ctx, p.Bot, p.Turn))
+	case *protocol.Interrupt:
+		return some(e.Interrupt(p))
+	case *protocol.EventsRequest:
+		if p.After < 0 || p.Limit < 1 || p.Limit > protocol.MaxPage {
+			return nil, protocol.Fail(protocol.InvalidEventPage, fmt.Sprintf("limit is 1 to %d, after 0 or above", protocol.MaxPage))
+		}
+		return some(e.Events(ctx, p.Bot, p.After, p.Limit))
+	case *protocol.HistoryNodes:
+		return some(e.HistoryNodes(ctx, p))
+	case *protocol.HistoryItems:
+		return some(e.HistoryItems(ctx, p))
+	case *protocol.ItemRequest:
+		return some(e.Item(ctx, p.Bot, p.Node))
+	case *protocol.ArtifactRequest:
+		return e.Artifact(ctx, p)
+	case *protocol.StatsRequest:
+		return s.d.stats(), nil
+	}
+	return nil, unbuilt(req.Op)
+}
+
+// some makes an answer of a typed result.
+func some[T any](v T, err *protocol.Error) (any, *protocol.Error) { return v, err }
+
+func unbuilt(op string) *protocol.Error {
+	return protocol.Fail(protocol.InvalidJSON, op+" is not an op of this daemon; its ready line lists what it can")
+}
+
+// shutdown answers before anything stops.
+func (s *session) shutdown(req protocol.Request, p *protocol.Shutdown) {
+	grace := p.GraceMS.Or(0)
+	if grace < 0 || grace > protocol.MaxWaitMS {
+		s.settle(req.ID, nil, protocol.Fail(protocol.InvalidTimeout, fmt.Sprintf("grace_ms is 0 to %d", protocol.MaxWaitMS)))
+		return
+	}
+	s.answer(req.ID, protocol.ShuttingDown{ShuttingDown: true})
+	s.d.Shutdown(time.Duration(grace) * time.Millisecond)
+}

@@ -1,0 +1,64 @@
+package daemon
+
+import (
+	"encoding/json"
+	"os"
+
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// readyLine is the first line of every session (protocol.md 4).
+func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
+	instance, lineage := d.store.Identity()
+	r := &protocol.Ready{
+		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion,
+		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.providers(),
+		Version: d.opt.Version, Sandbox: protocol.SandboxInfo{Available: new(bool), Detail: "this build has no sandbox"},
+		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
+	}
+	line, err := protocol.AppendReady(nil, r)
+	if err != nil {
+		d.opt.Log.Error("the ready line is not whole", "error", err)
+	}
+	return line
+}
+
+func (d *Daemon) providers() map[string]protocol.ProviderInfo {
+	list := map[string]protocol.ProviderInfo{}
+	for _, name := range d.opt.Registry.Names() {
+		p, _ := d.opt.Registry.Provider(name)
+		i := p.Info()
+		list[name] = protocol.ProviderInfo{
+			Family: string(i.Family), URL: i.URL, Transport: i.Transport, Plaintext: i.Plaintext, Auth: i.Auth, KeyEnv: i.KeyEnv,
+		}
+	}
+	return list
+}
+
+// stats is the daemon's load (protocol.md 12).
+func (d *Daemon) stats() *protocol.Stats {
+	st := d.engine.Stats()
+	d.mu.Lock()
+	st.Sessions = int64(len(d.sessions))
+	d.mu.Unlock()
+	st.Store = d.store.Stats()
+	st.Transport.InFlightByShard = []int64{}
+	if d.opt.InFlight != nil {
+		for _, n := range d.opt.InFlight() {
+			st.Transport.InFlightByShard = append(st.Transport.InFlightByShard, int64(n))
+		}
+	}
+	st.Providers = map[string]protocol.ProviderStats{}
+	for _, name := range d.opt.Registry.Names() {
+		p, _ := d.opt.Registry.Provider(name)
+		var ps protocol.ProviderStats
+		if raw := p.Status(); raw != nil {
+			if err := json.Unmarshal(raw, &ps); err != nil {
+				d.opt.Log.Error("a provider's status cannot be read", "provider", name, "error", err)
+			}
+		}
+		st.Providers[name] = ps
+	}
+	return st
+}

@@ -1,0 +1,223 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"agent/protocol"
+)
+
+// session is one client's connection, or the owner on standard input and
+// output. Its reader takes up one request at a time, in order.
+type session struct {
+	d      *Daemon
+	conn   net.Conn // nil: stdio
+	out    *output
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	follows map[string]*follow // of the reader's goroutine alone
+
+	// Answers of admissions in the order of their requests, though each comes
+	// after a commit of its own.
+	mu       sync.Mutex
+	admitted []*slot
+	settled  sync.Cond // admitted became empty
+	replays  sync.WaitGroup
+}
+
+// slot is the place of an admission's answer.
+type slot struct {
+	line []byte
+	done bool
+}
+
+func (d *Daemon) newSession(conn net.Conn) *session {
+	s := &session{d: d, conn: conn, follows: map[string]*follow{}}
+	s.settled.L = &s.mu
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.out = newOutput(conn, func() {
+		s.cancel()
+		if conn != nil {
+			conn.Close()
+		}
+	})
+	return s
+}
+
+// serve speaks to a client until either side ends the session.
+func (s *session) serve(r io.Reader) {
+	defer s.cancel()
+	go s.out.run()
+	s.out.put(s.d.readyLine(nil))
+	err := s.read(r)
+	s.waitAdmitted()
+	for _, fl := range s.follows {
+		s.stopFollow(fl)
+	}
+	if err != nil {
+		s.refuse(err)
+	}
+	s.out.end()
+	<-s.out.done
+	s.cancel()
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	s.replays.Wait()
+}
+
+// read handles requests to the end of the input. The error is the one to
+// answer before the session is closed.
+func (s *session) read(r io.Reader) *protocol.Error {
+	lines := protocol.NewLineReader(r)
+	defer lines.Close()
+	for {
+		s.out.waitRoom()
+		line, err := lines.Next()
+		if err != nil {
+			var bad *protocol.Error
+			if errors.As(err, &bad) {
+				return bad
+			}
+			return nil
+		}
+		if s.ctx.Err() != nil {
+			return nil
+		}
+		req, perr := protocol.ParseRequest(line)
+		if perr != nil {
+			s.waitAdmitted()
+			s.out.reply(protocol.AppendError(nil, nil, perr))
+			continue
+		}
+		s.handle(req)
+	}
+}
+
+func (s *session) refuse(e *protocol.Error) { s.out.reply(protocol.AppendError(nil, nil, e)) }
+
+// answer queues a request's result, or that it does not fit a line.
+func (s *session) answer(id json.RawMessage, result any) { s.out.reply(answerLine(id, result)) }
+
+func answerLine(id json.RawMessage, result any) []byte {
+	line, err := protocol.AppendResult(nil, id, result)
+	if err != nil && len(line) == 0 {
+		return protocol.AppendError(nil, id, protocol.Fail(protocol.StoreRowInvalid, err.Error()))
+	}
+	if len(line) > protocol.MaxLine {
+		return protocol.AppendError(nil, id, protocol.Fail(protocol.ResponseSizeLimit, "the answer does not fit a line; ask for less"))
+	}
+	return line
+}
+
+// settle answers with a result or an error.
+func (s *session) settle(id json.RawMessage, result any, err *protocol.Error) {
+	if err != nil {
+		s.out.reply(protocol.AppendError(nil, id, err))
+		return
+	}
+	s.answer(id, result)
+}
+
+// live sends a notification that is not durable.
+func (s *session) live(kind string, v any) {
+	line, _ := protocol.AppendLive(nil, kind, v)
+	s.out.put(line)
+}
+
+// admit runs an admission and keeps the place of its answer. begin must call
+// its argument once, at any time.
+func (s *session) admit(id json.RawMessage, begin func(done func(any, *protocol.Error))) {
+	s.d.admissions <- struct{}{}
+	place := &slot{}
+	s.mu.Lock()
+	s.admitted = append(s.admitted, place)
+	s.mu.Unlock()
+	id = append(json.RawMessage(nil), id...)
+	begin(func(result any, err *protocol.Error) {
+		<-s.d.admissions
+		var line []byte
+		if err != nil {
+			line = protocol.AppendError(nil, id, err)
+		} else {
+			line = answerLine(id, result)
+		}
+		s.mu.Lock()
+		place.line, place.done = line, true
+		for len(s.admitted) > 0 && s.admitted[0].done {
+			s.out.reply(s.admitted[0].line)
+			s.admitted = s.admitted[1:]
+		}
+		if len(s.admitted) == 0 {
+			s.admitted = nil
+			s.settled.Broadcast()
+		}
+		s.mu.Unlock()
+	})
+}
+
+// waitAdmitted waits for the answers of the admissions sent before.
+func (s *session) waitAdmitted() {
+	s.mu.Lock()
+	for len(s.admitted) > 0 {
+		s.settled.Wait()
+	}
+	s.mu.Unlock()
+}
+
+// follow starts replay and live delivery of a bot, or of all. The answer goes
+// before the first replayed event.
+func (s *session) follow(id json.RawMessage, r *protocol.Follow) {
+	if r.After < 0 {
+		s.settle(id, nil, protocol.Fail(protocol.InvalidEventPage, "after is a cursor, 0 or above"))
+		return
+	}
+	point, err := s.d.engine.FollowPoint(s.ctx, r.Bot)
+	if err != nil {
+		s.settle(id, nil, err)
+		return
+	}
+	if old := s.follows[r.Bot]; old != nil {
+		s.stopFollow(old)
+	}
+	fl := &follow{s: s, name: r.Bot, cursor: r.After, script: map[string]bool{}}
+	s.follows[r.Bot] = fl
+	s.answer(id, protocol.Following{Following: &fl.name, After: &r.After})
+	if point.Pruned > r.After {
+		s.live(protocol.KindPruned, protocol.PrunedNotice{Bot: r.Bot, Before: point.Pruned})
+	}
+	if point.Script != "" {
+		s.live(protocol.KindScriptedModel, protocol.ScriptedModel{Bot: r.Bot, Model: point.Script})
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	fl.cancel = cancel
+	s.d.fan.add(fl)
+	s.replays.Add(1)
+	go func() {
+		defer s.replays.Done()
+		fl.replay(ctx, s.d.engine, s.d.fan)
+	}()
+}
+
+// stopFollow ends a follow: once it returns, nothing more of it is queued.
+func (s *session) stopFollow(fl *follow) {
+	s.d.fan.remove(fl)
+	s.out.mu.Lock()
+	fl.ended = true
+	s.out.changed.Broadcast()
+	s.out.mu.Unlock()
+	fl.cancel()
+	delete(s.follows, fl.name)
+}
+
+func (s *session) unfollow(id json.RawMessage, r *protocol.Unfollow) {
+	if fl := s.follows[r.Bot]; fl != nil {
+		s.stopFollow(fl)
+	}
+	s.answer(id, protocol.Following{})
+}

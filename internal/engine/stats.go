@@ -1,0 +1,21 @@
+package engine
+
+import (
+	"agent/protocol"
+)
+
+// Stats is the engine's part of stats. The rest is zero.
+func (e *Engine) Stats() *protocol.Stats {
+	turns, bytes := e.pending.get()
+	l := e.cfg.Limits
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tokens := e.totals
+	tokens.CacheHit = cacheHit(tokens.CachedInputTokens, tokens.InputTokens)
+	return &protocol.Stats{
+		ActiveTurns: int64(len(e.live)), ActiveLimit: l.Active, QueuedTurns: turns, PendingBytes: bytes,
+		PendingLimit: l.Pending, PendingBytesLimit: l.PendingBytes, ProcessLimit: l.Processes,
+		Approvers: []string{}, ServedTools: []string{}, Companions: []protocol.Companion{},
+		Tokens: tokens, Draining: e.draining || e.closing,
+	}
+}
