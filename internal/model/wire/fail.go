@@ -35,6 +35,13 @@ const (
 // invalid UTF-8 rather than end a turn for it.
 var Lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
+// Mangled reports whether decoding a frame put U+FFFD into text that the frame
+// did not spell: bytes that are no UTF-8, or half a surrogate pair.
+func Mangled(text string, frame []byte) bool {
+	return strings.Contains(text, "\uFFFD") && !bytes.Contains(frame, []byte("\uFFFD")) &&
+		!bytes.Contains(bytes.ToLower(frame), []byte(`\ufffd`))
+}
+
 // connectionError classifies a failure to reach a provider (providers.md 19).
 func connectionError(err error) *model.Error {
 	var known *model.Error

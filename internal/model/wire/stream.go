@@ -177,14 +177,15 @@ func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error
 	defer frames.Close()
 	for n := 0; ; n++ {
 		data, err := frames.Next()
-		if err != nil && n == 0 && from.keep && ctx.Err() == nil && !from.startsLikeSSE() {
+		var broken *model.Error
+		whole := err == io.EOF || errors.As(err, &broken)
+		if whole && n == 0 && from.keep && !from.startsLikeSSE() {
 			return expectedSSE(resp.StatusCode, "", from.failure(err))
 		}
 		if err == io.EOF {
 			break
 		}
-		var broken *model.Error
-		if err != nil && a.dec.Ended() && parent.Err() == nil && !errors.As(err, &broken) {
+		if err != nil && a.dec.Ended() && parent.Err() == nil && broken == nil {
 			break // all of the response is here; how its connection ends says nothing
 		}
 		if err != nil {
