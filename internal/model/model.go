@@ -134,6 +134,7 @@ type Report struct {
 	SentMS     int64         // when, Unix milliseconds
 	ParkFor    time.Duration // >0 with an error nil completion: the pool is closed this long; nothing was sent
 	RequestID  string        // the provider's, for the log
+	PacedMS    int64         // spent in the pool's gate before dispatch; counts for no clock
 }
 
 // Model is an entry of a provider's list.
@@ -152,6 +153,7 @@ type Info struct {
 	Plaintext bool   `json:"plaintext,omitempty"`
 	Auth      string `json:"auth"` // key, none, chatgpt, sigv4
 	KeyEnv    string `json:"key_env,omitempty"`
+	Region    string `json:"region,omitempty"`
 }
 
 // Provider is a named binding. It is safe for concurrent use.

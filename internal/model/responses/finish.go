@@ -1,0 +1,130 @@
+package responses
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"agent/internal/model"
+	"agent/internal/model/wire"
+)
+
+// finish makes the completion of a response that ended. Text that no delta
+// brought is given to sink, so that followers see what is stored.
+func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
+	if d.status != "completed" && d.status != "" {
+		return nil, &model.Error{Code: "provider_incomplete", Detail: d.status}
+	}
+	if len(d.items) == 0 {
+		return nil, model.Errorf("empty_completion", "the response holds no item")
+	}
+	if err := d.checkText(sink); err != nil {
+		return nil, err
+	}
+	c := &model.Completion{Usage: d.rep.Usage}
+	safe := model.NewSafe(d.req)
+	size := 0
+	for i := range d.items {
+		r := &d.items[i]
+		raw := r.raw
+		if r.called {
+			var err error
+			if raw, err = r.makeSafe(safe, c); err != nil {
+				return nil, err
+			}
+		}
+		if !utf8.Valid(raw) {
+			return nil, model.Errorf("invalid_provider_response", "a %s item is not valid UTF-8", r.item.Type)
+		}
+		c.External = c.External || r.item.Type == "web_search_call"
+		c.Items = append(c.Items, raw)
+		size += len(raw)
+	}
+	if size > outputLimit {
+		return nil, tooLong()
+	}
+	return c, nil
+}
+
+// checkText holds the messages against what was streamed: what people saw
+// must be what is stored.
+func (d *decoder) checkText(sink func(model.Event)) error {
+	var stored text
+	stored.hash.SetSeed(d.streamed.hash.Seed())
+	for i := range d.items {
+		for _, p := range d.items[i].parts {
+			if p.Type == "refusal" {
+				return &model.Error{Code: "provider_refusal", Detail: p.Refusal}
+			}
+			stored.add(p.Text)
+		}
+	}
+	if d.streamed.length == 0 && stored.length > 0 {
+		for i := range d.items {
+			for _, p := range d.items[i].parts {
+				sink(model.Event{Kind: model.EventText, Text: p.Text})
+			}
+		}
+		return nil
+	}
+	if stored.length != d.streamed.length || stored.hash.Sum64() != d.streamed.hash.Sum64() {
+		return model.Errorf("stream_terminal_mismatch",
+			"the messages hold %d bytes of text and %d were streamed, or they differ", stored.length, d.streamed.length)
+	}
+	return nil
+}
+
+// makeSafe adds the item's call to c and gives the item as it is stored.
+func (r *received) makeSafe(safe *model.Safe, c *model.Completion) ([]byte, error) {
+	args, mangled := r.item.arguments()
+	call, err := safe.Call(r.item.CallID, r.item.Name, args, mangled)
+	if err != nil {
+		return nil, err
+	}
+	c.Calls = append(c.Calls, call)
+	asText := r.item.Arguments.Kind() == '"'
+	if call.ID == r.item.CallID && asText && bytes.Equal(call.Arguments, args) {
+		return r.raw, nil
+	}
+	return mended(r.raw, call.ID, call.Arguments)
+}
+
+// failed is the error of response.failed, response.incomplete and error.
+func (d *decoder) failed(data []byte) error {
+	var ev struct {
+		Response terminal `json:"response"`
+	}
+	if err := json.Unmarshal(data, &ev, wire.Lenient); err != nil {
+		return unreadable(err)
+	}
+	if ev.Response.Usage != nil {
+		d.rep.Usage = ev.Response.Usage.total()
+	}
+	outer := wire.ParseFailure(data, "application/json")
+	inner := wire.Failure{Code: ev.Response.Error.Code, Type: ev.Response.Error.Type}
+	detail := first(outer.Message, ev.Response.Error.Message, ev.Response.Incomplete.Reason)
+	e := &model.Error{Code: "provider_incomplete", Detail: detail}
+	says := func(words ...string) bool { return outer.Says(words...) || inner.Says(words...) }
+	switch {
+	case says("rate_limit_exceeded"), strings.HasPrefix(detail, "Rate limit reached"):
+		e.Code, e.Retry = "provider_rate_limited", wire.NamedDelay(detail)
+	case says("insufficient_quota", "usage_limit_reached", "usage_not_included"):
+		e.Code = "provider_quota_exhausted"
+	case says("context_length_exceeded"):
+		e.Code = "provider_context_exceeded"
+	case says("server_error", "server_is_overloaded", "slow_down"):
+		e.Code = "provider_http_503"
+	}
+	return e
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

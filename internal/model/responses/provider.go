@@ -1,0 +1,110 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"agent/internal/model"
+	"agent/internal/model/pace"
+	"agent/internal/model/wire"
+)
+
+// Provider is one binding of the family. It is safe for concurrent use.
+type Provider struct {
+	client  *wire.Client
+	info    model.Info
+	listing wire.Listing
+}
+
+var _ model.Provider = (*Provider)(nil)
+
+// New makes a provider of a resolved spec.
+func New(name string, spec model.Spec, env wire.Env) (*Provider, error) {
+	spec.Name = name
+	client, err := wire.NewClient(spec, env, wire.Family{
+		HeaderWait: wire.HeaderWait,
+		Authorize:  func(h http.Header, key string) { h.Set("authorization", "Bearer "+key) },
+		Limits:     limits,
+		Code:       httpCode,
+		RequestID:  "x-request-id",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{client: client, info: spec.Info()}, nil
+}
+
+// Info is how the provider appears in the ready line.
+func (p *Provider) Info() model.Info { return p.info }
+
+// Status is the provider's part of stats.
+func (p *Provider) Status() json.RawMessage { return p.client.Status() }
+
+// ServesWebSearch reports whether a request with this web_search setting
+// carries the tool (providers.md 15).
+func (p *Provider) ServesWebSearch(mode string) bool { return mode == "live" || mode == "cached" }
+
+// Complete makes one attempt; see model.Provider.
+func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(model.Event), rep *model.Report) (*model.Completion, error) {
+	d := newDecoder(req, rep)
+	call := &wire.Call{
+		Path:      "/responses",
+		Pool:      poolKey(req.Model),
+		MaxOutput: req.MaxOutput,
+		Prefix:    prefix(req),
+		Items:     req.Items,
+		Suffix:    []byte(suffix),
+		Stall:     req.Stall,
+	}
+	if req.CacheKey != "" {
+		call.Header = http.Header{"Session-Id": {req.CacheKey}}
+	}
+	if err := p.client.Stream(ctx, call, d, sink, rep); err != nil {
+		return nil, err
+	}
+	c, err := d.finish(sink)
+	return c, p.client.Clean(err)
+}
+
+// Models lists what the provider serves, kept for five minutes.
+func (p *Provider) Models(ctx context.Context) ([]model.Model, error) {
+	return p.listing.Get(ctx, func(ctx context.Context) ([]model.Model, error) {
+		return p.client.ListModels(ctx, wire.List{})
+	})
+}
+
+var dated = regexp.MustCompile(`-[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
+// poolKey is the model without a date stamp, since a snapshot shares its
+// alias's allowance.
+func poolKey(id string) string { return dated.ReplaceAllString(id, "") }
+
+func httpCode(status int, f wire.Failure) string {
+	switch {
+	case status == http.StatusTooManyRequests && f.Says("insufficient_quota", "usage_limit_reached"):
+		return "provider_quota_exhausted"
+	case status == http.StatusBadRequest && f.Says("context_length_exceeded"):
+		return "provider_context_exceeded"
+	}
+	return ""
+}
+
+// limits reads the rate-limit headers; resets are ignored, the pool refills
+// continuously.
+func limits(h http.Header) (l pace.Limits) {
+	for d, name := range map[int]string{pace.Requests: "requests", pace.Tokens: "tokens"} {
+		limit, err := strconv.ParseFloat(h.Get("x-ratelimit-limit-"+name), 64)
+		if err != nil || !(limit > 0) {
+			continue
+		}
+		l[d].Limit = limit
+		remaining, err := strconv.ParseFloat(h.Get("x-ratelimit-remaining-"+name), 64)
+		if err == nil && remaining >= 0 {
+			l[d].Remaining, l[d].HasRemaining = remaining, true
+		}
+	}
+	return l
+}

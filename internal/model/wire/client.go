@@ -1,0 +1,141 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"agent/internal/model"
+	"agent/internal/model/pace"
+)
+
+// HeaderWait is how long a provider may take to answer with headers; a local
+// chat server may load a model first and gets ChatHeaderWait.
+const (
+	HeaderWait     = 120 * time.Second
+	ChatHeaderWait = 600 * time.Second
+)
+
+// Env is what all providers of a daemon share.
+type Env struct {
+	Transports *Transports
+	Getenv     func(string) string
+	// Redact masks credentials in a text; nil masks nothing. It must know the
+	// keys of all providers.
+	Redact  func(string) string
+	Version string // for the User-Agent
+}
+
+// Family is what distinguishes one family's HTTP from another's.
+type Family struct {
+	HeaderWait time.Duration
+	// Authorize puts the key, which is not empty, into a request's headers.
+	Authorize func(h http.Header, key string)
+	// Limits reads the rate-limit headers.
+	Limits func(http.Header) pace.Limits
+	// Code is the error code of an HTTP failure, or "" for provider_http_N.
+	Code func(status int, f Failure) string
+	// RequestID is the header that names the request in the provider's log.
+	RequestID string
+}
+
+// Client is one provider's HTTP. It is safe for concurrent use.
+type Client struct {
+	Pools *pace.Pools
+
+	env    Env
+	family Family
+	base   string
+	proxy  string
+	header func() http.Header // a closure, so that no print shows the key
+}
+
+// NewClient makes a provider's client and reads its key. It fails with
+// provider_key_unavailable or invalid_provider_url.
+func NewClient(spec model.Spec, env Env, family Family) (*Client, error) {
+	u, err := url.Parse(spec.URL)
+	if err != nil {
+		return nil, model.Errorf("invalid_provider_url", "provider %s: the base URL cannot be parsed", spec.Name)
+	}
+	key := ""
+	if spec.Auth == model.AuthKey {
+		if key = strings.TrimSpace(env.Getenv(spec.KeyEnv)); key == "" || !printable(key) {
+			return nil, model.Errorf("provider_key_unavailable",
+				"provider %s: the variable %s is unset, empty or holds what no key can", spec.Name, spec.KeyEnv)
+		}
+	}
+	c := &Client{Pools: pace.New(), env: env, family: family, base: spec.URL, proxy: env.Transports.ProxyInUse(u)}
+	c.header = func() http.Header {
+		h := http.Header{"User-Agent": {"agent/" + env.Version}}
+		if key != "" {
+			family.Authorize(h, key)
+		}
+		return h
+	}
+	return c, nil
+}
+
+func printable(key string) bool {
+	for _, b := range []byte(key) {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Status is the provider's part of stats.
+func (c *Client) Status() json.RawMessage {
+	raw, err := json.Marshal(struct {
+		Pools map[string]pace.Stats `json:"pools"`
+	}{c.Pools.Stats()})
+	if err != nil {
+		panic("wire: pool figures do not encode: " + err.Error())
+	}
+	return raw
+}
+
+// Clean redacts and cuts the detail of an *model.Error; other errors stay.
+func (c *Client) Clean(err error) error {
+	e, ok := err.(*model.Error)
+	if !ok {
+		return err
+	}
+	clean := *e
+	clean.Detail = cutDetail(c.env.Redact, e.Detail)
+	return &clean
+}
+
+// withProxy adds the proxy that was in the way to a connection's failure.
+func (c *Client) withProxy(e *model.Error) *model.Error {
+	if c.proxy != "" && strings.HasPrefix(e.Code, "provider_connection_") {
+		e.Detail += " (through the proxy " + c.proxy + ")"
+	}
+	return e
+}
+
+// refusal is the error of a response that is no success.
+func (c *Client) refusal(resp *http.Response) *model.Error {
+	f := readFailure(resp.Body, resp.Header.Get("content-type"))
+	e := &model.Error{Code: c.family.Code(resp.StatusCode, f), Detail: f.Message}
+	if e.Code == "" {
+		e.Code = fmt.Sprintf("provider_http_%d", resp.StatusCode)
+	}
+	e.Retry = RetryAfter(resp.Header, time.Now())
+	if e.Retry == 0 && resp.StatusCode == http.StatusTooManyRequests {
+		e.Retry = NamedDelay(f.Message)
+	}
+	return e
+}
+
+// refusedForPace reports whether an error closes the pool (providers.md 17).
+func refusedForPace(e *model.Error) bool {
+	switch e.Code {
+	case "provider_http_502", "provider_http_503":
+		return e.Retry > 0
+	}
+	return e.Pace() || e.Code == "provider_http_529"
+}

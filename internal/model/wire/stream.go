@@ -1,0 +1,302 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agent/internal/model"
+	"agent/internal/model/pace"
+)
+
+const (
+	errorBodyTime = 10 * time.Second
+	// drainTime is how long a finished stream may stay open; a later event
+	// in it is still noticed.
+	drainTime = time.Second
+)
+
+// Call is one request whose answer is an event stream.
+type Call struct {
+	Path      string      // appended to the base URL, with its slash
+	Header    http.Header // beyond those every call has; may be nil
+	Pool      string
+	MaxOutput int64 // for the estimate; 0: no cap
+	Prefix    []byte
+	Items     model.Items
+	Suffix    []byte
+	Stall     time.Duration
+}
+
+// Decoder takes the frames of one stream, in order, from one goroutine.
+type Decoder interface {
+	// Event takes one frame and reports whether it was more than a
+	// keep-alive. data is only valid during the call.
+	Event(data []byte, sink func(model.Event)) (content bool, err error)
+	// Ended reports whether the event came that ends a response.
+	Ended() bool
+}
+
+// Stream makes one attempt: pool, permit, request, stream. It returns nil when
+// the response ended as it should, else model.ErrPaced with rep.ParkFor, an
+// *model.Error, the cause of ctx's end, or the error of the items' reader.
+// rep.Usage is the decoder's to fill.
+func (c *Client) Stream(ctx context.Context, call *Call, dec Decoder, sink func(model.Event), rep *model.Report) error {
+	b := &body{prefix: call.Prefix, items: call.Items, suffix: call.Suffix}
+	began := time.Now()
+	grant, park, err := c.Pools.Acquire(ctx, call.Pool, pace.Estimate(b.length(), call.MaxOutput))
+	rep.PacedMS += time.Since(began).Milliseconds()
+	if err != nil {
+		rep.ParkFor = park
+		return err
+	}
+	a := &attempt{c: c, call: call, body: b, dec: dec, sink: sink, rep: rep, grant: grant}
+	err = a.run(ctx)
+	rep.Dispatched, rep.SentMS = a.dispatched.Load(), a.sentMS.Load()
+	if e, ok := err.(*model.Error); ok && refusedForPace(e) {
+		grant.Refused(e.Retry)
+	}
+	grant.End(rep.Dispatched, err == nil, rep.Usage)
+	return c.Clean(err)
+}
+
+// attempt is the state of one Stream.
+type attempt struct {
+	c     *Client
+	call  *Call
+	body  *body
+	dec   Decoder
+	sink  func(model.Event)
+	rep   *model.Report
+	grant *pace.Grant
+
+	cancel     context.CancelCauseFunc
+	dispatched atomic.Bool
+	sentMS     atomic.Int64
+}
+
+func (a *attempt) run(parent context.Context) error {
+	release, err := a.c.env.Transports.Permit(parent)
+	if err != nil {
+		return err
+	}
+	permit := sync.OnceFunc(release)
+	defer permit()
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	a.cancel = cancel
+
+	resp, err := a.send(ctx)
+	if err != nil {
+		return a.failure(parent, ctx, err, connectionError)
+	}
+	defer resp.Body.Close()
+	permit()
+	a.rep.RequestID = resp.Header.Get(a.c.family.RequestID)
+	a.grant.Learn(a.c.family.Limits(resp.Header))
+	if resp.StatusCode/100 == 2 {
+		return a.stream(parent, ctx, resp)
+	}
+	limit := time.AfterFunc(errorBodyTime, func() { cancel(nil) })
+	defer limit.Stop()
+	refused := a.c.refusal(resp)
+	if parent.Err() != nil {
+		return context.Cause(parent)
+	}
+	return refused
+}
+
+// send dispatches the request and waits for the response's headers.
+func (a *attempt) send(ctx context.Context) (*http.Response, error) {
+	clock := startHeaderClock(a.c.family.HeaderWait, a.cancel)
+	defer clock.stop()
+	a.body.progress = clock.renew
+	trace := &httptrace.ClientTrace{WroteHeaders: func() {
+		if !a.dispatched.Swap(true) {
+			a.sentMS.Store(time.Now().UnixMilli())
+		}
+	}}
+	first, _ := a.body.open()
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace),
+		http.MethodPost, a.c.base+a.call.Path, first)
+	if err != nil {
+		return nil, err
+	}
+	req.GetBody = a.body.open
+	req.ContentLength = a.body.length()
+	req.Header = a.c.header()
+	req.Header.Set("content-type", "application/json")
+	req.Header.Set("accept", "text/event-stream")
+	for name, values := range a.call.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	return a.c.env.Transports.RoundTrip(req)
+}
+
+// failure finds what an error of the transport stands for: the store's own
+// error, the caller's end, one of our clocks, or the connection.
+func (a *attempt) failure(parent, ctx context.Context, err error, classify func(error) *model.Error) error {
+	if stored := a.body.failure(); stored != nil {
+		return stored
+	}
+	if parent.Err() != nil {
+		return context.Cause(parent)
+	}
+	var ours *model.Error
+	if errors.As(context.Cause(ctx), &ours) {
+		return a.c.withProxy(ours)
+	}
+	return a.c.withProxy(classify(err))
+}
+
+// stream decodes a successful response to its end.
+func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error {
+	contentType := resp.Header.Get("content-type")
+	if contentType != "" && mediaType(contentType) != "text/event-stream" {
+		limit := time.AfterFunc(errorBodyTime, func() { a.cancel(nil) })
+		defer limit.Stop()
+		return expectedSSE(resp.StatusCode, contentType, readFailure(resp.Body, contentType))
+	}
+	clocks := watch(a.call.Stall, a.cancel)
+	defer clocks.stop()
+	sink := func(e model.Event) {
+		clocks.hold()
+		a.sink(e)
+		clocks.release()
+	}
+	from := &watched{from: resp.Body, clocks: clocks, keep: contentType == ""}
+	frames := NewSSE(from)
+	defer frames.Close()
+	for n := 0; ; n++ {
+		data, err := frames.Next()
+		var broken *model.Error
+		whole := err == io.EOF || errors.As(err, &broken)
+		if whole && n == 0 && from.keep && !from.startsLikeSSE() {
+			return expectedSSE(resp.StatusCode, "", from.failure(err))
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil && a.dec.Ended() && parent.Err() == nil && broken == nil {
+			break // all of the response is here; how its connection ends says nothing
+		}
+		if err != nil {
+			return a.failure(parent, ctx, err, streamError)
+		}
+		if parent.Err() != nil {
+			return context.Cause(parent)
+		}
+		ended := a.dec.Ended()
+		content, err := a.dec.Event(data, sink)
+		if err != nil {
+			return err
+		}
+		if content {
+			clocks.content()
+		}
+		if !ended && a.dec.Ended() {
+			drain := time.AfterFunc(drainTime, func() { a.cancel(nil) })
+			defer drain.Stop()
+		}
+	}
+	if !a.dec.Ended() {
+		return model.Errorf("missing_completion", "the stream ended without its last event")
+	}
+	return nil
+}
+
+func mediaType(contentType string) string {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media, _, _ = strings.Cut(contentType, ";")
+	}
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
+func expectedSSE(status int, contentType string, f Failure) *model.Error {
+	what := "no content-type"
+	if contentType != "" {
+		what = "content-type " + strings.ToValidUTF8(contentType[:min(len(contentType), 100)], "")
+	}
+	detail := fmt.Sprintf("HTTP %d, %s", status, what)
+	if f.Message != "" {
+		detail += ": " + f.Message
+	}
+	return &model.Error{Code: "provider_expected_sse", Detail: detail}
+}
+
+// watched tells the clocks of every read. With keep it keeps the beginning of
+// a response that names no type, for what it is when it is no event stream.
+type watched struct {
+	from   io.Reader
+	clocks *stall
+	keep   bool
+	head   []byte
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.from.Read(p)
+	if n > 0 {
+		w.clocks.bytes()
+		if w.keep && len(w.head) <= errorBodyLimit {
+			w.head = append(w.head, p[:min(n, errorBodyLimit+1-len(w.head))]...)
+		}
+	}
+	return n, err
+}
+
+func (w *watched) startsLikeSSE() bool {
+	for _, start := range []string{"data", "event", "id", "retry", ":", "\n", "\r", "\xef\xbb\xbf"} {
+		if strings.HasPrefix(string(w.head), start) {
+			return true
+		}
+	}
+	return false
+}
+
+// failure is what the kept beginning says, when it is the whole.
+func (w *watched) failure(err error) Failure {
+	var ended *model.Error
+	if len(w.head) > errorBodyLimit || err != io.EOF &&
+		!(errors.As(err, &ended) && ended.Code == "truncated_sse_frame") {
+		return Failure{}
+	}
+	return ParseFailure(w.head, "")
+}
+
+// headerClock bounds the wait for headers. It is renewed while the transport
+// takes the request's bytes, so that a long body is no reason to give up.
+type headerClock struct {
+	wait  time.Duration
+	mu    sync.Mutex
+	timer *time.Timer // nil once stopped
+}
+
+func startHeaderClock(wait time.Duration, cancel context.CancelCauseFunc) *headerClock {
+	return &headerClock{wait: wait, timer: time.AfterFunc(wait, func() {
+		cancel(model.Errorf("provider_connection_timeout", "no response headers came in %s", wait))
+	})}
+}
+
+func (h *headerClock) renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Reset(h.wait)
+	}
+}
+
+func (h *headerClock) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer.Stop()
+	h.timer = nil
+}
