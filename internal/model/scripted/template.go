@@ -28,6 +28,7 @@ func split(s string) []piece {
 			plain.Reset()
 		}
 	}
+	closed := true
 	for {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i == len(s)-1 {
@@ -37,12 +38,16 @@ func split(s string) []piece {
 		}
 		plain.WriteString(s[:i])
 		rest := s[i+1:]
-		end := strings.IndexByte(rest, '}')
+		end := -1
+		if rest[0] == '{' && closed {
+			end = strings.IndexByte(rest, '}')
+			closed = end >= 0 // looked for once in vain is enough
+		}
 		switch {
 		case rest[0] == '$':
 			plain.WriteByte('$')
 			s = rest[1:]
-		case rest[0] == '{' && end > 1:
+		case end > 1:
 			flush()
 			out = append(out, piece{name: rest[1:end]})
 			s = rest[end+1:]
