@@ -99,25 +99,37 @@ func Run(ctx context.Context, opt Options) error {
 // open takes the store and the socket, puts right what an earlier daemon left,
 // and only then listens.
 func (d *Daemon) open() (err error) {
+	var claim *place.Claim
 	if d.opt.Socket != "" {
-		if err := place.CheckSocketDir(d.opt.Socket); err != nil {
+		if claim, err = place.ClaimSocket(d.opt.Socket); err != nil {
 			return err
 		}
 	}
+	if err := d.openStore(); err != nil {
+		if claim != nil {
+			claim.Close()
+		}
+		return err
+	}
+	if claim == nil {
+		return nil
+	}
+	if d.listener, err = claim.Listen(); err != nil {
+		return errors.Join(err, d.store.Close(), claim.Close())
+	}
+	if _, err := d.opt.Stdout.Write(d.readyLine(nil)); err != nil {
+		d.opt.Log.Warn("nobody reads the ready line", "error", err)
+	}
+	return nil
+}
+
+// openStore opens the store and recovers it.
+func (d *Daemon) openStore() (err error) {
 	if d.store, err = store.Open(store.Options{Path: d.opt.Store, Sink: d.fan, Faults: d.opt.Faults}); err != nil {
 		return err
 	}
 	if err := d.openEngine(); err != nil {
 		return errors.Join(err, d.store.Close())
-	}
-	if d.opt.Socket != "" {
-		if d.listener, err = place.Listen(d.opt.Socket); err != nil {
-			return errors.Join(err, d.store.Close())
-		}
-		_, err = d.opt.Stdout.Write(d.readyLine(nil))
-		if err != nil {
-			d.opt.Log.Warn("nobody reads the ready line", "error", err)
-		}
 	}
 	return nil
 }
@@ -267,14 +279,12 @@ func (d *Daemon) close() {
 	}
 	d.mu.Unlock()
 	if d.listener != nil {
-		d.listener.StopAccepting()
+		d.listener.UnixListener.Close()
 	}
 	d.engine.Close()
-	abandon := time.AfterFunc(drainWithin, d.store.Abandon)
 	if err := d.store.Close(); err != nil {
 		d.opt.Log.Error("the store was not closed cleanly", "error", err)
 	}
-	abandon.Stop()
 	d.mu.Lock()
 	for s := range d.sessions {
 		s.endSoon()

@@ -12,7 +12,7 @@ import (
 func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 	instance, lineage := d.store.Identity()
 	r := &protocol.Ready{
-		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion,
+		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion(),
 		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.providers(),
 		Version: d.opt.Version, Sandbox: protocol.SandboxInfo{Available: new(bool), Detail: "this build has no sandbox"},
 		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
@@ -42,7 +42,7 @@ func (d *Daemon) stats() *protocol.Stats {
 	d.mu.Lock()
 	st.Sessions = int64(len(d.sessions))
 	d.mu.Unlock()
-	st.Store = d.store.Stats()
+	st.Store = d.storeStats()
 	st.Transport.InFlightByShard = []int64{}
 	if d.opt.InFlight != nil {
 		for _, n := range d.opt.InFlight() {
@@ -61,4 +61,17 @@ func (d *Daemon) stats() *protocol.Stats {
 		st.Providers[name] = ps
 	}
 	return st
+}
+
+// storeStats gives the store's figures the wire's type; the two have the same
+// members.
+func (d *Daemon) storeStats() (out protocol.StoreStats) {
+	raw, err := json.Marshal(d.store.Stats())
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		d.opt.Log.Error("the store's figures cannot be read", "error", err)
+	}
+	return out
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,6 +64,10 @@ func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 		return refuse(protocol.InvalidToolArguments, call.Invalid)
 	}
 	if err := work.Check(call.Arguments); err != nil {
+		var f *tool.Failure
+		if errors.As(err, &f) {
+			return refuse(protocol.Code(f.Code), f.Detail)
+		}
 		return refuse(protocol.InvalidToolArguments, err.Error())
 	}
 	return work, nil

@@ -29,16 +29,19 @@ type Listener struct {
 	err   error
 }
 
-// Listen takes the socket's lock, clears a stale socket away and binds path
-// with mode 0600 (protocol.md 3).
-//
-// It sets the umask of the whole process around the bind: a file, folder or
-// child made meanwhile would take it too. Call it once, at start, while nothing
-// else makes any.
+// Claim is a socket's lock with a path that is free to bind. It lets a daemon
+// find out that the socket is another's before it touches its store.
+type Claim struct {
+	path string
+	lock *OwnerLock
+}
+
+// ClaimSocket takes the socket's lock and clears a stale socket away
+// (protocol.md 3).
 //
 // Codes: invalid_socket_path, unsafe_socket_directory, socket_already_owned,
 // socket_path_not_socket, socket_bind_failed.
-func Listen(socket string) (*Listener, error) {
+func ClaimSocket(socket string) (*Claim, error) {
 	if err := CheckSocketPath(socket); err != nil {
 		return nil, err
 	}
@@ -53,13 +56,41 @@ func Listen(socket string) (*Listener, error) {
 		}
 		return nil, fail(codeSocketBindFailed, "cannot lock %s: %v", socket, err)
 	}
-	l, err := bindLocked(socket)
-	if err != nil {
+	if err := removeStale(socket); err != nil {
 		lock.Close()
 		return nil, err
 	}
-	l.lock = lock
+	return &Claim{path: socket, lock: lock}, nil
+}
+
+// Listen binds the path with mode 0600. The listener takes the claim over.
+//
+// It sets the umask of the whole process around the bind: a file, folder or
+// child made meanwhile would take it too. Call it once, at start, while nothing
+// else makes any.
+func (c *Claim) Listen() (*Listener, error) {
+	l, err := bindLocked(c.path)
+	if err != nil {
+		return nil, err
+	}
+	l.lock = c.lock
 	return l, nil
+}
+
+// Close gives up a claim that no listener took over.
+func (c *Claim) Close() error { return c.lock.Close() }
+
+// Listen is ClaimSocket and Listen of the claim.
+func Listen(socket string) (*Listener, error) {
+	c, err := ClaimSocket(socket)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.Listen()
+	if err != nil {
+		c.Close()
+	}
+	return l, err
 }
 
 // bindLocked binds the path, whose lock is held.
