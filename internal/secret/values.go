@@ -108,6 +108,7 @@ type stream struct {
 	passed int64  // bytes decided on and passed on; a mark counts as what it hides
 	tail   []byte // the bytes from passed to read, between two writes
 	spans  []span // found and not yet passed on
+	out    []byte // what one piece with marks comes to, so that it is one write
 	err    error
 }
 
@@ -158,35 +159,42 @@ func (s *stream) write(p []byte) {
 
 // pass sends on everything before limit, with p the newest bytes read.
 func (s *stream) pass(limit int64, p []byte) {
+	if len(s.spans) == 0 {
+		s.emit(limit, p, s.send)
+		return
+	}
+	s.out = s.out[:0]
+	gather := func(b []byte) { s.out = append(s.out, b...) }
 	done := 0
 	for _, next := range s.spans {
-		s.emit(min(next.start, limit), p)
+		s.emit(min(next.start, limit), p, gather)
 		if next.end > limit {
 			break // it may still grow: its mark waits
 		}
-		s.send([]byte(Mark))
-		s.passed = max(s.passed, next.end)
+		gather([]byte(Mark))
+		s.passed = next.end
 		done++
 	}
 	s.spans = slices.Delete(s.spans, 0, done)
 	if len(s.spans) == 0 {
-		s.emit(limit, p)
+		s.emit(limit, p, gather)
 	}
+	s.send(s.out)
 }
 
 // emit sends the text from passed to limit, which lies in the tail, in p, or
 // across both.
-func (s *stream) emit(limit int64, p []byte) {
+func (s *stream) emit(limit int64, p []byte, send func([]byte)) {
 	if limit <= s.passed {
 		return
 	}
 	border := s.read - int64(len(p)) // where p starts
 	if s.passed < border {
 		from := int64(len(s.tail)) - (border - s.passed)
-		s.send(s.tail[from : from+min(limit, border)-s.passed])
+		send(s.tail[from : from+min(limit, border)-s.passed])
 	}
 	if limit > border {
-		s.send(p[max(s.passed, border)-border : limit-border])
+		send(p[max(s.passed, border)-border : limit-border])
 	}
 	s.passed = limit
 }
