@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"agent/internal/model"
 )
 
@@ -18,7 +20,9 @@ type Tool interface {
 	Def() model.ToolDef
 	// Check says what is wrong with arguments, a JSON object, or returns nil.
 	// Unknown fields, wrong types and values out of range are wrong. It touches
-	// nothing, so that it can be asked when a call is planned.
+	// nothing, so that it can be asked when a call is planned. What it returns
+	// is a *Failure: invalid_tool_arguments, or the code that the tool's section
+	// gives for one value (invalid_path, tool_input_limit, tool_output_limit).
 	Check(args json.RawMessage) error
 	// Run does the work of checked arguments. It blocks until the work is done
 	// or ctx ends, and always returns a result: failing is a result, too.
@@ -158,15 +162,21 @@ func Fail(code, detail string) Result {
 	return Result{Output: FailureText(code, detail), Failed: true}
 }
 
-// FailureText is the text of an error result; an empty detail is null.
+// FailureText is the text of an error result; an empty detail is null. Bytes of
+// detail that are not UTF-8 become U+FFFD; nothing is escaped for HTML.
 func FailureText(code, detail string) string {
-	var d any
-	if detail != "" {
-		d = detail
+	b := append([]byte(`{"error":`), quote(code)...)
+	b = append(b, `,"detail":`...)
+	if detail == "" {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, quote(detail)...)
 	}
-	b, _ := json.Marshal(struct {
-		Error  string `json:"error"`
-		Detail any    `json:"detail"`
-	}{code, d})
-	return string(b)
+	return string(append(b, '}'))
+}
+
+// quote is text as a JSON string, with only what must be escaped escaped.
+func quote(text string) []byte {
+	b, _ := jsontext.AppendQuote(nil, text) // its error only says that U+FFFD was put in
+	return b
 }

@@ -1,0 +1,35 @@
+package secret
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// Mark stands for every masked span.
+const Mark = "[REDACTED]"
+
+// MinValue is the shortest value, in bytes, that is masked or compared:
+// shorter ones would wreck ordinary text (approvals.md 20.2).
+const MinValue = 8
+
+// Value is a secret. However it is printed, logged or encoded it shows as
+// Mark; Reveal is the only way to its bytes.
+type Value struct{ text string }
+
+// NewValue wraps a secret.
+func NewValue(text string) Value { return Value{text} }
+
+// Reveal returns the secret itself.
+func (v Value) Reveal() string { return v.text }
+
+// Format hides the value from every verb of package fmt.
+func (v Value) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Mark)) }
+
+// String hides the value.
+func (v Value) String() string { return Mark }
+
+// LogValue hides the value from structured logs.
+func (v Value) LogValue() slog.Value { return slog.StringValue(Mark) }
+
+// MarshalText hides the value from JSON and every other text encoding.
+func (v Value) MarshalText() ([]byte, error) { return []byte(Mark), nil }

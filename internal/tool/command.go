@@ -1,0 +1,248 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agent/protocol"
+)
+
+const (
+	// termGrace is how long a group has between SIGTERM and SIGKILL.
+	termGrace = 500 * time.Millisecond
+	// drainTime is how long what is left in the pipes is read after the group
+	// was killed.
+	drainTime = 250 * time.Millisecond
+)
+
+// command is a running script with its two captured streams.
+type command struct {
+	env     *Env
+	process *process
+	streams [2]*reader // stdout, stderr
+	over    chan struct{}
+
+	status      syscall.WaitStatus
+	timedOut    bool
+	stopped     bool // ended by us before its time
+	leftRunning bool
+}
+
+// reader copies one pipe into its capture until the pipe ends.
+type reader struct {
+	pipe    *os.File
+	capture *capture
+	done    chan struct{} // closed when the copying has ended
+	eof     bool          // nobody holds the pipe any more; read after done
+}
+
+// startCommand starts a script. The caller must supervise it.
+func startCommand(env *Env, script string) (*command, *Failure) {
+	c := &command{env: env, over: make(chan struct{})}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
+	}
+	defer null.Close()
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
+	}
+	defer outWrite.Close()
+	errRead, errWrite, err := os.Pipe()
+	if err != nil {
+		_ = outRead.Close()
+		return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
+	}
+	defer errWrite.Close()
+	// A script that begins with a dash is no option of the shell.
+	argv := []string{env.Shell, "-c", "--", script}
+	c.process, err = startProcess(argv, withoutStartFiles(env.Environ), env.Workspace, [3]*os.File{null, outWrite, errWrite})
+	if err != nil {
+		_, _ = outRead.Close(), errRead.Close()
+		if info, serr := os.Stat(env.Workspace); serr != nil || !info.IsDir() {
+			return nil, failuref(protocol.WorkspaceUnavailable, "the workspace %s is gone", env.Workspace)
+		}
+		return nil, failuref(protocol.ShellSpawnFailed, "%s: %v", env.Shell, err)
+	}
+	over := sync.OnceFunc(func() { close(c.over) })
+	for i, pipe := range []*os.File{outRead, errRead} {
+		name := []string{"stdout", "stderr"}[i]
+		c.streams[i] = &reader{pipe: pipe, capture: newCapture(env, name), done: make(chan struct{})}
+		go c.streams[i].copy(over)
+	}
+	return c, nil
+}
+
+// withoutStartFiles drops the variables that would make the shell run a file,
+// or a command, of its own.
+func withoutStartFiles(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "BASH_ENV" || name == "ENV" || name == "PROMPT_COMMAND"
+	})
+}
+
+// copy reads until the pipe ends or its deadline passes. over is called when
+// the stream passes its limit; what follows is read and dropped, so that the
+// writer is not stopped by a full pipe before it is killed. A buffer is held
+// only while there is something to read.
+func (r *reader) copy(over func()) {
+	defer close(r.done)
+	conn, err := r.pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	for {
+		var buffer *[bufferSize]byte
+		var n int
+		var failed error
+		err := conn.Read(func(fd uintptr) bool {
+			buffer = buffers.Get().(*[bufferSize]byte)
+			n, failed = unix.Read(int(fd), buffer[:])
+			if errors.Is(failed, unix.EAGAIN) || errors.Is(failed, unix.EINTR) {
+				buffers.Put(buffer)
+				buffer = nil
+				return errors.Is(failed, unix.EINTR)
+			}
+			return true
+		})
+		if buffer != nil {
+			if n > 0 {
+				if _, werr := r.capture.Write(buffer[:n]); errors.Is(werr, errStreamLimit) {
+					over()
+				}
+			}
+			buffers.Put(buffer)
+		}
+		switch {
+		case err != nil:
+			return
+		case buffer == nil:
+			continue // interrupted
+		case failed != nil:
+			return
+		case n == 0:
+			r.eof = true
+			return
+		}
+	}
+}
+
+// supervise waits for the script's end, or ends it: at limit of running time,
+// at a stream's limit, or when ctx does. When it returns, no process of the
+// group is left and both streams are read out.
+func (c *command) supervise(ctx context.Context, limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.process.ended:
+	case <-c.over:
+		c.stopped = true
+	case <-timer.C:
+		c.stopped, c.timedOut = true, true
+		c.terminate()
+	case <-ctx.Done():
+		c.stopped = true
+		if c.env.Cause == nil || c.env.Cause() == StopInterrupt {
+			c.terminate()
+		}
+	}
+	c.status = c.process.finish()
+	c.drain()
+}
+
+// terminate asks the group to end and gives the leader a moment to.
+func (c *command) terminate() {
+	c.process.signalGroup(unix.SIGTERM)
+	select {
+	case <-c.process.ended:
+	case <-c.over:
+	case <-time.After(termGrace):
+	}
+}
+
+// drain reads what is still in the pipes. One that does not end is held by a
+// process that left the group.
+func (c *command) drain() {
+	until := time.Now().Add(drainTime)
+	for _, r := range c.streams {
+		_ = r.pipe.SetReadDeadline(until)
+	}
+	for _, r := range c.streams {
+		<-r.done
+		_ = r.pipe.Close()
+		c.leftRunning = c.leftRunning || !r.eof
+	}
+}
+
+// result is what the model is told (runtime.md 11, shell).
+func (c *command) result() Result {
+	stdout, stderr := c.streams[0].capture.finish(), c.streams[1].capture.finish()
+	over := stdout.over || stderr.over
+	killed := c.stopped || c.status.Signaled()
+	success := !killed && !over && c.status.ExitStatus() == 0
+
+	b := append([]byte(`{"stdout":`), quote(stdout.preview)...)
+	b = append(append(b, `,"stderr":`...), quote(stderr.preview)...)
+	b = append(b, `,"exit_code":`...)
+	if killed {
+		b = append(b, "null"...)
+	} else {
+		b = strconv.AppendInt(b, int64(c.status.ExitStatus()), 10)
+	}
+	b = strconv.AppendBool(append(b, `,"success":`...), success)
+	if over {
+		b = append(append(b, `,"error":`...), quote(string(protocol.ShellOutputLimit))...)
+	}
+	if c.timedOut {
+		b = append(b, `,"timed_out":true`...)
+	}
+	if c.status.Signaled() {
+		b = append(append(b, `,"signal":`...), quote(unix.SignalName(c.status.Signal()))...)
+	}
+	if c.leftRunning {
+		b = append(b, `,"left_running":true`...)
+	}
+	r := Result{Failed: !success}
+	var references, files []string
+	for _, s := range []captured{stdout, stderr} {
+		if s.artifact == nil {
+			continue
+		}
+		r.Artifacts = append(r.Artifacts, *s.artifact)
+		references = append(references, c.env.reference(s.artifact.Stream))
+		if s.artifact.File != "" {
+			files = append(files, s.artifact.File)
+		}
+	}
+	b = appendList(b, "artifacts", references)
+	b = appendList(b, "files", files)
+	r.Output = string(append(b, '}'))
+	return r
+}
+
+// appendList adds a member that is a list of strings, unless it is empty.
+func appendList(b []byte, name string, items []string) []byte {
+	for i, item := range items {
+		if i == 0 {
+			b = append(append(append(b, ','), quote(name)...), ":["...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, quote(item)...)
+	}
+	if len(items) > 0 {
+		b = append(b, ']')
+	}
+	return b
+}

@@ -1,0 +1,4 @@
+package tool
+
+// HelperMain is for now.
+func HelperMain(args []string) int { return 2 }

@@ -1,0 +1,57 @@
+package tool
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a child that leads a process group of its own.
+type process struct {
+	pid int
+	// ended is closed once the leader has ended. Until reap it stays a zombie,
+	// so its number, which is its group's too, cannot belong to a stranger.
+	ended chan struct{}
+}
+
+// startProcess starts argv in dir with the three standard files. The child
+// starts with default signal handlers: the runtime resets those of the daemon
+// between fork and exec.
+func startProcess(argv, env []string, dir string, files [3]*os.File) (*process, error) {
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	for _, f := range files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	pidfd := watchable(attr.Sys)
+	pid, err := syscall.ForkExec(argv[0], argv, attr)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{pid: pid, ended: make(chan struct{})}
+	go func() {
+		awaitEnd(pid, *pidfd)
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// signalGroup sends sig to all of the group. It must not be called after reap.
+func (p *process) signalGroup(sig syscall.Signal) {
+	_ = unix.Kill(-p.pid, sig) // gone is as good
+}
+
+// finish kills what is left of the group, waits for the leader's end and reaps
+// it. That the group is killed first is what makes the number safe to use.
+func (p *process) finish() syscall.WaitStatus {
+	p.signalGroup(unix.SIGKILL)
+	<-p.ended
+	var status syscall.WaitStatus
+	for {
+		_, err := syscall.Wait4(p.pid, &status, 0, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return status
+		}
+	}
+}
