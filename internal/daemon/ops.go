@@ -101,7 +101,7 @@ func unbuilt(op string) *protocol.Error {
 
 // shutdown answers before anything stops.
 func (s *session) shutdown(req protocol.Request, p *protocol.Shutdown) {
-	grace := p.GraceMS.Or(0)
+	grace := p.GraceMS
 	if grace < 0 || grace > protocol.MaxWaitMS {
 		s.settle(req.ID, nil, protocol.Fail(protocol.InvalidTimeout, fmt.Sprintf("grace_ms is 0 to %d", protocol.MaxWaitMS)))
 		return
