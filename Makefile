@@ -40,7 +40,7 @@ install: build
 	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 bin/agent '$(DESTDIR)$(PREFIX)/bin/agent'
 
-demo: need build
+demo: need
 	@demo/demo.sh
 
 test: need
