@@ -116,3 +116,11 @@ func unquoted(v jsontext.Value) string {
 	}
 	return string(text)
 }
+
+// Decode unmarshals the result into v.
+func (r *Reply) Decode(v any) error {
+	if err := json.Unmarshal(r.Result, v); err != nil {
+		return &Error{Code: InvalidJSON, Detail: "the answer cannot be read: " + short(err.Error()), Cause: err}
+	}
+	return nil
+}
