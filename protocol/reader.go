@@ -82,6 +82,7 @@ func ParseMessage(line []byte) (Incoming, error) {
 		if err := json.Unmarshal(line, &ready); err != nil {
 			return Incoming{}, Fail(InvalidJSON, "the ready line cannot be read: "+short(err.Error()))
 		}
+		ready.Line = line
 		return Incoming{Ready: &ready}, nil
 	case head.Event != nil:
 		e, err := parseEvent(line)
