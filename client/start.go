@@ -184,10 +184,8 @@ func (s *search) spawn() (*child, error) {
 }
 
 func (s *search) launch(bin string, args, env []string) (*child, error) {
-	if def, err := place.DefaultStore(); err == nil && filepath.Dir(def) == filepath.Dir(s.target.Store) {
-		if _, err := place.MakeAgentDir(); err != nil {
-			return nil, placeError(err)
-		}
+	if err := makeFolder(s.target.Store); err != nil {
+		return nil, err
 	}
 	log, err := place.OpenPrivate(s.logPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
@@ -207,6 +205,19 @@ func (s *search) launch(bin string, args, env []string) (*child, error) {
 	ch := &child{pid: cmd.Process.Pid, logFrom: from, exited: make(chan struct{})}
 	go ch.wait(cmd)
 	return ch, nil
+}
+
+// makeFolder makes ~/.agent when the store lies there. No other folder is made.
+func makeFolder(store string) error {
+	def, err := place.DefaultStore()
+	if err != nil {
+		return nil // no home, so the store is elsewhere
+	}
+	if canonical, err := place.Canonical(def); err != nil || filepath.Dir(canonical) != filepath.Dir(store) {
+		return nil
+	}
+	_, err = place.MakeAgentDir()
+	return placeError(err)
 }
 
 // child is a daemon that was started. code may be read once exited is closed.
@@ -237,7 +248,7 @@ func (ch *child) failure(path string) string {
 	if err != nil {
 		return text
 	}
-	tail := make([]byte, min(end-ch.logFrom, most))
+	tail := make([]byte, max(0, min(end-ch.logFrom, most)))
 	if _, err := f.ReadAt(tail, end-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return text
 	}
