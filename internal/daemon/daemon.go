@@ -348,4 +348,3 @@ func (o *output) failure() error {
 	defer o.mu.Unlock()
 	return o.err
 }
-
