@@ -34,7 +34,7 @@ need:
 # -buildid= and -trimpath: the same source gives the same bytes in any folder.
 build:
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)' -o bin/agent ./cmd/agent
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X agent/internal/cli.Version=$(VERSION)' -o bin/agent ./cmd/agent
 
 install: build
 	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'

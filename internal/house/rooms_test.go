@@ -52,7 +52,8 @@ var rooms = []room{
 			"approver": {"internal/approver"},
 			"login":    {"internal/model/chatgpt"},
 			"store":    {"internal/store"},
-			"hidden":   {"internal/sandbox", "internal/tool"},
+			// The daemon's helper children are told apart before any verb.
+			"main": {"internal/sandbox", "internal/tool"},
 		},
 	},
 	{folder: "internal/approver", may: []string{"client", "internal/secret"}},
