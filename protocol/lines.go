@@ -3,16 +3,17 @@ package protocol
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 )
 
 // ErrLineTooLong and ErrLineTruncated are how a LineReader ends at a line over
-// MaxLine and at a last line without a newline. Both are the wire's
-// input_line_limit_or_truncation.
+// MaxLine and at a last line without a newline. Both wrap the wire's code
+// input_line_limit_or_truncation, and errors.Is tells them apart.
 var (
-	ErrLineTooLong   error = Fail(InputLineLimitOrTruncation, "a line is longer than 1048576 bytes")
-	ErrLineTruncated error = Fail(InputLineLimitOrTruncation, "the last line has no newline")
+	ErrLineTooLong   = fmt.Errorf("%w: a line is longer than %d bytes", InputLineLimitOrTruncation, MaxLine)
+	ErrLineTruncated = fmt.Errorf("%w: the last line has no newline", InputLineLimitOrTruncation)
 )
 
 // The sizes of a line buffer. A session holds the smallest while it waits for

@@ -82,6 +82,7 @@ func ParseMessage(line []byte) (Incoming, error) {
 		if err := json.Unmarshal(line, &ready); err != nil {
 			return Incoming{}, Fail(InvalidJSON, "the ready line cannot be read: "+short(err.Error()))
 		}
+		ready.Line = line
 		return Incoming{Ready: &ready}, nil
 	case head.Event != nil:
 		e, err := parseEvent(line)
@@ -115,4 +116,12 @@ func unquoted(v jsontext.Value) string {
 		return ""
 	}
 	return string(text)
+}
+
+// Decode unmarshals the result into v.
+func (r *Reply) Decode(v any) error {
+	if err := json.Unmarshal(r.Result, v); err != nil {
+		return &Error{Code: InvalidJSON, Detail: "the answer cannot be read: " + short(err.Error()), Cause: err}
+	}
+	return nil
 }

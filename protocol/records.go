@@ -132,6 +132,8 @@ type Ready struct {
 	Scope              *Scope                  `json:"scope,omitzero"`
 	Paused             *PauseInfo              `json:"paused"`
 	Extra              Extra                   `json:",embed"`
+
+	Line json.RawMessage `json:"-"` // as received, by ParseMessage
 }
 
 // Has reports whether the daemon announces a capability. A client checks

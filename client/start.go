@@ -1,0 +1,260 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"agent/internal/place"
+	"agent/protocol"
+)
+
+// startWindow covers connecting, starting and reading the whole ready line.
+const startWindow = 10 * time.Second
+
+// startPoll is how often the socket of a daemon that starts is tried.
+const startPoll = 50 * time.Millisecond
+
+// exitOwned is serve's exit status when another daemon owns the store or the
+// socket: the race that a client recognises by the status alone.
+const exitOwned = 75
+
+// Start connects to the target's daemon, starting one when none answers, and
+// reports whether it did (section 3). Stated options that differ from a running
+// daemon's are daemon_configuration_mismatch. Losing the start race is not an
+// error. Inside a bot's shell on the bot's socket it starts nothing. A nil s is
+// the zero Starter. With daemon_protocol_mismatch ready is what the listener
+// announced, if it announced something.
+func (c *Client) Start(ctx context.Context, s *Starter) (ready *protocol.Ready, started bool, err error) {
+	if s == nil {
+		s = &Starter{}
+	}
+	session, ready, started, err := c.start(ctx, s, false)
+	if err != nil {
+		return ready, started, err
+	}
+	c.mu.Lock()
+	keep := c.shared == nil || !c.shared.alive()
+	if keep {
+		c.shared = session
+	}
+	c.mu.Unlock()
+	if !keep {
+		session.Close()
+	}
+	return ready, started, nil
+}
+
+// start is Start with the session it made.
+func (c *Client) start(ctx context.Context, s *Starter, notify bool) (*Session, *protocol.Ready, bool, error) {
+	target, err := c.target()
+	if err != nil {
+		return nil, nil, false, err
+	}
+	before := c.closeCount()
+	window := s.Window
+	if window == 0 {
+		window = startWindow
+	}
+	search := &search{c: c, s: s, target: target, end: time.Now().Add(window), window: window}
+	l, err := search.run(ctx)
+	started := search.started()
+	if err != nil {
+		if l != nil && l.ready != nil {
+			return nil, l.ready, false, err
+		}
+		return nil, nil, started, err
+	}
+	if err := s.Check(l.ready); err != nil {
+		l.close()
+		return nil, l.ready, started, err
+	}
+	session, err := c.adopt(l, notify, before)
+	if err != nil {
+		return nil, nil, started, err
+	}
+	return session, session.ready, started && l.ready.PID == search.child.pid, nil
+}
+
+// search is one look for a daemon, within one window.
+type search struct {
+	c      *Client
+	s      *Starter
+	target Target
+	window time.Duration
+	end    time.Time
+	child  *child // once one was started
+}
+
+func (s *search) started() bool { return s.child != nil }
+
+// run connects, and starts a daemon at the first sign that none is there.
+func (s *search) run(ctx context.Context) (*link, error) {
+	l, err := s.try(ctx)
+	if !errors.Is(err, protocol.DaemonUnavailable) {
+		return l, err
+	}
+	if s.s.NoSpawn || inBotShell(s.target.Socket) {
+		return nil, err
+	}
+	if s.child, err = s.spawn(); err != nil {
+		return nil, err
+	}
+	return s.meet(ctx)
+}
+
+// meet polls for the daemon that was started, or for the one that won.
+func (s *search) meet(ctx context.Context) (*link, error) {
+	exited := s.child.exited
+	for {
+		select {
+		case <-exited:
+			exited = nil // and never again
+			if s.child.code == exitOwned {
+				continue
+			}
+			if l, err := s.try(ctx); !errors.Is(err, protocol.DaemonUnavailable) {
+				return l, err
+			}
+			return nil, protocol.Fail(protocol.DaemonStartFailed, s.child.failure(s.logPath()))
+		case <-ctx.Done():
+			return nil, contextError(ctx, "start a daemon")
+		case <-time.After(startPoll):
+		}
+		l, err := s.try(ctx)
+		if !errors.Is(err, protocol.DaemonUnavailable) {
+			return l, err
+		}
+	}
+}
+
+// try connects once, within what is left of the window.
+func (s *search) try(ctx context.Context) (*link, error) {
+	left := time.Until(s.end)
+	if left <= 0 {
+		return nil, protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("no daemon was ready on %s within %v", s.target.Socket, s.window))
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, left, os.ErrDeadlineExceeded)
+	defer cancel()
+	l, err := s.c.connect(limited, s.target, limits{left, left, protocol.DaemonStartTimeout, protocol.DaemonStartTimeout})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("%s sent no whole ready line within %v", s.target.Socket, s.window))
+	}
+	return l, err
+}
+
+func (s *search) logPath() string { return s.target.Store + ".log" }
+
+// spawn starts agent serve in a session of its own, so that neither the
+// caller's terminal nor its process group can end it.
+func (s *search) spawn() (*child, error) {
+	if s.s.ExistingOnly {
+		if _, err := os.Stat(s.target.Store); errors.Is(err, fs.ErrNotExist) {
+			return nil, protocol.Fail(protocol.StoreNotFound, "there is no store "+s.target.Store)
+		}
+	}
+	bin, err := s.s.binary()
+	if err != nil {
+		return nil, err
+	}
+	env, err := s.s.environment()
+	if err != nil {
+		return nil, err
+	}
+	providers := s.s.Providers
+	if len(providers) == 0 {
+		providers = ImpliedProviders(env)
+	}
+	if len(providers) == 0 {
+		return nil, protocol.Fail(protocol.NoProviders, "a daemon needs a model provider: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, run `agent login chatgpt`, set AGENT_PROVIDER, or give --provider, such as --provider ollama or, offline, --provider scripted")
+	}
+	args, err := s.s.arguments(s.target, providers)
+	if err != nil {
+		return nil, err
+	}
+	return s.launch(bin, args, env)
+}
+
+func (s *search) launch(bin string, args, env []string) (*child, error) {
+	if err := makeFolder(s.target.Store); err != nil {
+		return nil, err
+	}
+	log, err := place.OpenPrivate(s.logPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	if err != nil {
+		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error(), err)
+	}
+	defer log.Close()
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error(), err)
+	}
+	cmd := exec.Command(bin, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log // stdin is /dev/null
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, coded(protocol.DaemonStartFailed, bin+" cannot be started: "+reason(err), err)
+	}
+	ch := &child{pid: cmd.Process.Pid, logFrom: from, exited: make(chan struct{})}
+	go ch.wait(cmd)
+	return ch, nil
+}
+
+// makeFolder makes ~/.agent when the store lies there. No other folder is made.
+func makeFolder(store string) error {
+	def, err := place.DefaultStore()
+	if err != nil {
+		return nil // no home, so the store is elsewhere
+	}
+	if canonical, err := place.Canonical(def); err != nil || filepath.Dir(canonical) != filepath.Dir(store) {
+		return nil
+	}
+	_, err = place.MakeAgentDir()
+	return placeError(err)
+}
+
+// child is a daemon that was started. code may be read once exited is closed.
+type child struct {
+	pid     int
+	logFrom int64 // where its log begins
+	exited  chan struct{}
+	code    int
+}
+
+// wait reaps the child, whenever that is.
+func (ch *child) wait(cmd *exec.Cmd) {
+	cmd.Wait()
+	ch.code = cmd.ProcessState.ExitCode()
+	close(ch.exited)
+}
+
+// failure is the last line that the child wrote to its log.
+func (ch *child) failure(path string) string {
+	const most = 4096
+	text := fmt.Sprintf("agent serve exited with status %d", ch.code)
+	f, err := os.Open(path)
+	if err != nil {
+		return text
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return text
+	}
+	tail := make([]byte, max(0, min(end-ch.logFrom, most)))
+	if _, err := f.ReadAt(tail, end-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return text
+	}
+	tail = bytes.TrimRight(tail, "\n")
+	if line := tail[bytes.LastIndexByte(tail, '\n')+1:]; len(line) > 0 {
+		return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	}
+	return text
+}
