@@ -52,6 +52,7 @@ var rooms = []room{
 			"approver": {"internal/approver"},
 			"login":    {"internal/model/chatgpt"},
 			"store":    {"internal/store"},
+			"version":  {"internal/store"}, // for the schema's number
 			// The daemon's helper children are told apart before any verb.
 			"main": {"internal/sandbox", "internal/tool"},
 		},
