@@ -36,7 +36,7 @@ func parseObject(raw []byte, where string) (object, error) {
 		return nil, fault("wrong_type", where, "an object is wanted")
 	}
 	var o object
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	dec.ReadToken()
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -62,7 +62,7 @@ func each(raw []byte, where string, f func(i int, v jsontext.Value) error) error
 	if jsontext.Value(raw).Kind() != '[' {
 		return fault("wrong_type", where, "an array is wanted")
 	}
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	dec.ReadToken()
 	for i := 0; dec.PeekKind() != ']'; i++ {
 		v, err := dec.ReadValue()

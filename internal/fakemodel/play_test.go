@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
@@ -407,6 +408,24 @@ func TestStallAndLeave(t *testing.T) {
 	// The next request of the conversation is no overlap: the first was left.
 	good(t, s, anth, body)
 	s.Verify(t)
+}
+
+func TestBrokenUploadIsNoViolation(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{})
+	s := start(t, Options{})
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nanthropic-version: 2023-06-01\r\ncontent-length: 5000\r\n\r\n{\"model\":\"m")
+	go func() { defer close(gone); io.Copy(io.Discard, conn) }()
+	conn.(*net.TCPConn).CloseWrite()
+	<-gone // the server has ended the connection
+	conn.Close()
+	if st := s.Stats(); st.Abandoned != 1 || st.Violations != 0 {
+		t.Errorf("stats %+v", st)
+	}
 }
 
 func TestOverlap(t *testing.T) {

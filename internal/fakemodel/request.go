@@ -83,7 +83,20 @@ func familyOf(r *http.Request) model.Family {
 	return model.FamilyAnthropic
 }
 
-// check reads a request to its end. Its error is a *Violation.
+// upload notes that a body ended before its Content-Length, which is what an
+// interrupted client looks like and no fault of the request.
+type upload struct {
+	r      io.Reader
+	broken bool
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	u.broken = u.broken || err != nil && err != io.EOF
+	return n, err
+}
+
+// check reads a request to its end. Its error is a *Violation, or errLeft.
 func (s *Server) check(r *http.Request) (*Request, error) {
 	s.mu.Lock()
 	s.seq++
@@ -95,6 +108,9 @@ func (s *Server) check(r *http.Request) (*Request, error) {
 	io.Copy(io.Discard, r.Body)
 	if err == nil {
 		return req, nil
+	}
+	if err == errLeft {
+		return nil, err
 	}
 	v, ok := err.(*Violation)
 	if !ok {
@@ -111,13 +127,17 @@ func (s *Server) checkAll(r *http.Request, req *Request) error {
 	if err := checkHeaders(r, req.Family, s.opts.Key); err != nil {
 		return err
 	}
-	body := io.Reader(r.Body)
+	upload := &upload{r: r.Body}
+	body := io.Reader(upload)
 	var kept bytes.Buffer
 	if s.opts.Bodies && s.opts.Keep > 0 {
 		body = io.TeeReader(body, &kept)
 	}
 	c := newChecker(s.history, &s.opts, req)
 	if err := c.body(body); err != nil {
+		if upload.broken {
+			return errLeft
+		}
 		return err
 	}
 	req.Body = kept.Bytes()

@@ -10,6 +10,10 @@
 //	s.Queue(fakemodel.Say("Looking.", fakemodel.Call("shell", `{"command":"ls"}`)), fakemodel.Say("Done."))
 //	// ... point a provider at s.URL, run a turn ...
 //	s.Verify(t)
+//
+// A test in which the client rightly sends other items than before (a window
+// that moved, a summary, a picture left out) sets Options.Window; one that
+// interrupts turns sets Options.Lost.
 package fakemodel
 
 import (
@@ -95,6 +99,7 @@ type Stats struct {
 	Open       int   `json:"open"`      // streams open now, held ones included
 	MaxOpen    int   `json:"max_open"`  // the most at once
 	Completed  int64 `json:"completed"` // streams sent with their last event
+	Abandoned  int64 `json:"abandoned"` // requests whose body broke off
 	BytesIn    int64 `json:"bytes_in"`
 }
 
@@ -209,6 +214,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req, v := s.take(r)
+	if req == nil && v == nil {
+		return // the client left
+	}
 	if v != nil {
 		s.violated(v)
 		refuse(w, familyOf(r), v)
@@ -237,12 +245,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	play(ctx, s, w, req, &reply)
 }
 
-// take reads and checks a request and enters it.
+// take reads and checks a request and enters it. It returns nothing when the
+// client left before its request was complete.
 func (s *Server) take(r *http.Request) (*Request, *Violation) {
 	req, err := s.check(r)
 	var v *Violation
 	if errors.As(err, &v) {
 		return nil, v
+	}
+	if err != nil {
+		s.mu.Lock()
+		s.stats.Abandoned++
+		s.mu.Unlock()
+		return nil, nil
 	}
 	if s.opts.Identity != nil && !req.Refresh {
 		req.Identity = s.opts.Identity(req)
