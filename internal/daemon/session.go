@@ -84,9 +84,8 @@ func (s *session) read(r io.Reader) *protocol.Error {
 		s.out.waitRoom()
 		line, err := lines.Next()
 		if err != nil {
-			var bad *protocol.Error
-			if errors.As(err, &bad) {
-				return bad
+			if errors.Is(err, protocol.InputLineLimitOrTruncation) {
+				return protocol.Fail(protocol.InputLineLimitOrTruncation, err.Error())
 			}
 			return nil
 		}
