@@ -84,8 +84,11 @@ func (s *session) read(r io.Reader) *protocol.Error {
 		s.out.waitRoom()
 		line, err := lines.Next()
 		if err != nil {
-			if errors.Is(err, protocol.InputLineLimitOrTruncation) {
-				return protocol.Fail(protocol.InputLineLimitOrTruncation, err.Error())
+			switch {
+			case errors.Is(err, protocol.ErrLineTooLong):
+				return protocol.Fail(protocol.InputLineLimitOrTruncation, "a line is longer than 1048576 bytes")
+			case errors.Is(err, protocol.ErrLineTruncated):
+				return protocol.Fail(protocol.InputLineLimitOrTruncation, "the last line has no newline")
 			}
 			return nil
 		}
