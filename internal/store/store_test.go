@@ -274,6 +274,16 @@ func TestOwnership(t *testing.T) {
 		_, err := Open(Options{Path: filepath.Dir(storePath(t)) + "/gone/state.sqlite"})
 		wantCode(t, err, protocol.InvalidStorePath)
 	})
+	t.Run("a path that is not canonical is refused", func(t *testing.T) {
+		_, err := Open(Options{Path: "state.sqlite"})
+		wantCode(t, err, protocol.InvalidStorePath)
+		path := storePath(t)
+		if err := os.Symlink(path+".target", path); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(Options{Path: path})
+		wantCode(t, err, protocol.InvalidStorePath)
+	})
 	t.Run("a folder in the store's place is refused", func(t *testing.T) {
 		_, err := Open(Options{Path: filepath.Dir(storePath(t))})
 		wantCode(t, err, protocol.InvalidStorePath)

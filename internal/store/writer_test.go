@@ -25,7 +25,7 @@ func hold(s *Store) (release func()) {
 		}
 		<-out
 		return nil
-	}, func(error) {})
+	}, nil)
 	<-in
 	return func() { close(out) }
 }
