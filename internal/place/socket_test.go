@@ -379,6 +379,28 @@ func TestListenOwnership(t *testing.T) {
 		}
 		c.Close()
 	})
+	t.Run("PR-13 the same when the file system gave it our inode's number", func(t *testing.T) {
+		path := shortFolder(t) + "/s.sock"
+		l, err := Listen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 50 { // most file systems hand a freed number out at once
+			os.Remove(path)
+			other, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			if info, _ := os.Lstat(path); os.SameFile(info, l.bound) {
+				break
+			}
+		}
+		l.Close()
+		if _, err := os.Lstat(path); err != nil {
+			t.Fatal("the other's path is gone")
+		}
+	})
 	t.Run("closing twice is closing once", func(t *testing.T) {
 		path := shortFolder(t) + "/s.sock"
 		l, err := Listen(path)
