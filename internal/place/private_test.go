@@ -155,6 +155,25 @@ func TestLock(t *testing.T) {
 			t.Fatal("the lock file was replaced")
 		}
 	})
+	t.Run("a lock given up is free though a child still holds the descriptor", func(t *testing.T) {
+		lock, err := Lock(path, "taken_code")
+		if err != nil {
+			t.Fatal(err)
+		}
+		inherited, err := unix.Dup(int(lock.file.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(inherited)
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Lock(path, "taken_code")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Close()
+	})
 	t.Run("a symlink is not followed", func(t *testing.T) {
 		dir := folder(t)
 		os.Symlink(path, dir+"/link")
