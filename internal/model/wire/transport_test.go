@@ -69,7 +69,7 @@ func burst(t *testing.T, tr *Transports, target string, n int, during func()) {
 	}
 }
 
-func TestPV61Shards(t *testing.T) {
+func TestShards(t *testing.T) {
 	t.Parallel()
 	const n = 200
 	// The handler sends headers at once and ends when all have come.
