@@ -130,14 +130,13 @@ func TestContextsAndEnds(t *testing.T) {
 	})
 	t.Run("open requests fail when the daemon goes, and later ones connect again", func(t *testing.T) {
 		t.Parallel()
-		f := newFake(t, nil)
-		f.handle = func(s *fakeSession, r protocol.Request) {
+		f := newFake(t, func(s *fakeSession, r protocol.Request) {
 			if r.Params.(*protocol.Inspect).Bot == "last" {
 				s.conn.Close()
 				return
 			}
 			s.result(r, protocol.Bot{})
-		}
+		})
 		c := f.client(t)
 		_, err := c.Inspect(t.Context(), "last")
 		var e *protocol.Error
