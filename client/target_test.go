@@ -1,10 +1,13 @@
 package client
 
 import (
+	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"agent/protocol"
@@ -113,4 +116,18 @@ func TestABotsClientDeclaresIt(t *testing.T) {
 	if p := (<-got).(*protocol.PauseRequest); *p.From != (protocol.From{Bot: "B", Turn: 9}) || p.By != "" {
 		t.Errorf("got %+v", p)
 	}
+}
+
+func TestConfinedCommandsAreToldTheWayOn(t *testing.T) {
+	newHome(t)
+	t.Run("CL-90 the detail names the network and require_escalated", func(t *testing.T) {
+		t.Setenv("AGENT_SANDBOX_NETWORK_DISABLED", "1")
+		c := &Client{Target: Target{Socket: "/s"}, Dial: func(context.Context, string) (net.Conn, error) {
+			return nil, os.NewSyscallError("socket", syscall.EPERM)
+		}}
+		_, err := c.Ready(t.Context())
+		if !errors.Is(err, protocol.DaemonUnavailable) || !strings.Contains(err.Error(), "network") || !strings.Contains(err.Error(), "require_escalated") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
