@@ -149,6 +149,9 @@ func (d *Daemon) openEngine() error {
 	if err := d.engine.Recover(); err != nil {
 		return err
 	}
+	if _, err := d.store.Sweep(context.Background()); err != nil {
+		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
+	}
 	newest, err := d.engine.FollowPoint(context.Background(), "*")
 	if err != nil {
 		return err
