@@ -43,9 +43,9 @@ var dialling = verbSet{
 // unixOnly may open sockets, of the Unix kind alone.
 var unixOnly = []string{"internal/place/", "client/"}
 
-// mayListen may open a TCP port: the model server that tests talk to, and the
-// sign-in's callback while the sign-in lasts.
-var mayListen = []string{"internal/fakemodel/", "internal/cli/login"}
+// mayListen may open a TCP port: what only tests import (rooms_test.go holds
+// that), and the sign-in's callback while the sign-in lasts.
+var mayListen = []string{"internal/fakemodel/", "internal/model/modeltest/", "internal/cli/login"}
 
 // mayDial may reach the network: the one transport of the model families, the
 // page fetcher and the sign-in.

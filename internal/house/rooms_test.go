@@ -70,8 +70,9 @@ var rooms = []room{
 	{folder: "demo"},
 }
 
-// forTests may be imported by any room's tests, never by what ships.
-const forTests = "internal/fakemodel"
+// forTests are never part of what ships. The model server may be imported by
+// any room's tests, the families' helpers by those of rooms above them.
+var forTests = []string{"internal/fakemodel", "internal/model/modeltest"}
 
 func TestImportsOfEveryRoom(t *testing.T) {
 	t.Parallel()
@@ -103,10 +104,15 @@ func importFaults(f goFile) []string {
 }
 
 func allowed(r room, f goFile, imported string) bool {
+	for _, folder := range forTests {
+		if within(imported, folder) && !within(f.dir(), folder) && !within(f.dir(), "bench") && !f.test {
+			return false
+		}
+	}
 	if within(imported, "protocol") && r.folder != "protocol" || within(imported, r.folder) {
 		return true
 	}
-	if within(imported, forTests) && f.test {
+	if within(imported, "internal/fakemodel") && f.test {
 		return true
 	}
 	for _, folder := range r.may {
@@ -160,6 +166,8 @@ func TestImportCheckSeesWhatItIsFor(t *testing.T) {
 		{"the terminal client does not know the store", "internal/sonny/lead/a.go", "agent/internal/store", true},
 		{"a test may import the model server", "internal/engine/a_test.go", "agent/internal/fakemodel", false},
 		{"what ships may not import the model server", "internal/engine/a.go", "agent/internal/fakemodel", true},
+		{"a family may not import its tests' helpers", "internal/model/wire/a.go", "agent/internal/model/modeltest", true},
+		{"a family's test may import them", "internal/model/wire/a_test.go", "agent/internal/model/modeltest", false},
 		{"a name that only begins alike is another folder", "internal/rules/a.go", "agent/protocolx", true},
 		{"a folder without a line is refused", "internal/attic/a.go", "fmt", true},
 	}
