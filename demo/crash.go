@@ -47,10 +47,10 @@ func (s *stage) submit(args ...string) (int64, error) {
 		return 0, err
 	}
 	if r.code != 0 {
-		return 0, fmt.Errorf("the submission was refused: %s", r.all())
+		return 0, fmt.Errorf("the submission was refused: %s", r.out)
 	}
 	var answer struct{ Turn int64 }
-	if err := decode(r.stdout, &answer); err != nil {
+	if err := decode(r.out, &answer); err != nil {
 		return 0, err
 	}
 	return answer.Turn, nil
@@ -72,7 +72,7 @@ func killDaemon(s *stage) error {
 	if err != nil {
 		return err
 	}
-	return hold(r.code == 1 && strings.Contains(r.stderr, "daemon_unavailable"), "nobody answers once the daemon is killed")
+	return hold(r.code == 1 && strings.Contains(r.out, "daemon_unavailable"), "nobody answers once the daemon is killed")
 }
 
 // comeBack starts a daemon again by the next command and holds what it finds
@@ -108,7 +108,7 @@ func cutTurn(s *stage) error {
 		return err
 	}
 	var cut struct{ Status, Error string }
-	if err := decode(r.stdout, &cut); err != nil {
+	if err := decode(r.out, &cut); err != nil {
 		return err
 	}
 	if err := hold(cut.Status == "interrupted" && cut.Error == "process_interrupted",
@@ -116,11 +116,11 @@ func cutTurn(s *stage) error {
 		return err
 	}
 	s.say("  The turn that was running says it was interrupted. Its first step is kept.\n")
-	r, err = s.show("agent", "history", "--pretty", "--bot", "keeper", "--oldest-first")
+	r, err = s.show("agent", "history", "--pretty", "--bot", "keeper")
 	if err != nil {
 		return err
 	}
-	if err := hold(strings.Contains(r.stdout, "tool_outcome_unknown"), "the cut command says that its outcome is unknown"); err != nil {
+	if err := hold(strings.Contains(r.out, "tool_outcome_unknown"), "the cut command says that its outcome is unknown"); err != nil {
 		return err
 	}
 	s.say("  The command that was cut says tool_outcome_unknown: it may have done its work, so it is not run again.\n")
@@ -134,7 +134,7 @@ func queuedTurn(s *stage) error {
 		return err
 	}
 	var ran struct{ Status string }
-	if err := decode(r.stdout, &ran); err != nil {
+	if err := decode(r.out, &ran); err != nil {
 		return err
 	}
 	if err := hold(ran.Status == "completed", "the queued turn ran, and did not end as %q", ran.Status); err != nil {

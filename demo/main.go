@@ -78,14 +78,14 @@ func makeProject(s *stage) error {
 	} {
 		words := strings.Fields(line)
 		if r, err := s.quiet(words[0], words[1:]...); err != nil || r.code != 0 {
-			return fmt.Errorf("%s: exit %d: %v %s", line, r.code, err, r.all())
+			return fmt.Errorf("%s: exit %d: %v %s", line, r.code, err, r.out)
 		}
 	}
 	r, err := s.show("go", "test", "./...")
 	if err != nil {
 		return err
 	}
-	return hold(r.code != 0 && strings.Contains(r.stdout, `Format(90) is "1:90", want "1:30"`),
+	return hold(r.code != 0 && strings.Contains(r.out, `Format(90) is "1:90", want "1:30"`),
 		"the project's test fails before anybody mends it")
 }
 
@@ -121,11 +121,10 @@ func mend(s *stage) error {
 	if err := s.noteDaemon(); err != nil {
 		return err
 	}
-	all := r.all()
-	if err := hold(r.code == 0 && strings.Contains(all, "completed"), "the turn completed"); err != nil {
+	if err := hold(r.code == 0 && strings.Contains(r.out, "completed"), "the turn completed"); err != nil {
 		return err
 	}
-	if err := hold(strings.Contains(all, "▸ shell go test ./...") && strings.Contains(all, "[exit 1]"),
+	if err := hold(strings.Contains(r.out, "▸ shell go test ./...") && strings.Contains(r.out, "[exit 1]"),
 		"the bot saw the test fail before it changed anything"); err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func mend(s *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := hold(strings.Contains(r.stdout, "minutes/60, minutes%60)") && strings.Count(r.stdout, "diff --git") == 1,
+	if err := hold(strings.Contains(r.out, "minutes/60, minutes%60)") && strings.Count(r.out, "diff --git") == 1,
 		"one file changed, in the place the bot named"); err != nil {
 		return err
 	}

@@ -119,14 +119,12 @@ func (s *stage) heading(format string, args ...any) {
 
 func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// A result is what a command printed and how it ended.
+// A result is what a command printed, on both outputs in the order they came
+// in, and how it ended.
 type result struct {
-	stdout, stderr string
-	code           int
+	out  string
+	code int
 }
-
-// all is both outputs, as a person saw them.
-func (r result) all() string { return r.stdout + r.stderr }
 
 // command prepares a command in the project's folder.
 func (s *stage) command(name string, args ...string) (*exec.Cmd, context.CancelFunc) {
@@ -160,10 +158,11 @@ func (s *stage) show(name string, args ...string) (result, error) {
 func (s *stage) run(shown io.Writer, name string, args ...string) (result, error) {
 	cmd, cancel := s.command(name, args...)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, shown), io.MultiWriter(&stderr, shown)
+	var out bytes.Buffer
+	both := io.MultiWriter(&out, shown)
+	cmd.Stdout, cmd.Stderr = both, both // one pipe, as a terminal is one
 	err := cmd.Run()
-	r := result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	r := result{out.String(), cmd.ProcessState.ExitCode()}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return r, fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
@@ -186,9 +185,9 @@ func (s *stage) ask(into any, args ...string) error {
 		return err
 	}
 	if r.code != 0 {
-		return fmt.Errorf("agent %s: exit %d: %s", strings.Join(args, " "), r.code, r.all())
+		return fmt.Errorf("agent %s: exit %d: %s", strings.Join(args, " "), r.code, r.out)
 	}
-	return decode(r.stdout, into)
+	return decode(r.out, into)
 }
 
 func decode(text string, into any) error {
