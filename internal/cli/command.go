@@ -26,7 +26,8 @@ type verb struct {
 
 // verbs are all of them, in the order of help.
 func verbs() []verb {
-	return []verb{runVerb, statsVerb, shutdownVerb, serveVerb, helpVerb}
+	return []verb{runVerb, followVerb, lsVerb, showVerb, eventsVerb, turnsVerb, resultVerb, historyVerb, artifactVerb,
+		interruptVerb, statsVerb, startVerb, shutdownVerb, serveVerb, completionVerb, helpVerb}
 }
 
 func (a *app) root() *cobra.Command {

@@ -176,8 +176,7 @@ func (r *run) madeFacts(err error) error {
 
 // follow shows what happens from the submission's own event to the turn's end.
 func (r *run) follow(ctx context.Context, sub *protocol.Submitted) error {
-	w := r.app.watch(r.link, sub.Bot, sub.Turn)
-	w.started(r.made != nil)
+	w := r.app.watch(r.link, sub.Bot, sub.Turn, r.made != nil)
 	if sub.Cursor != nil {
 		w.options.After = *sub.Cursor - 1
 	} else {

@@ -24,25 +24,28 @@ type watch struct {
 
 // view is how events are shown: as JSON lines or the pretty way.
 type view interface {
-	started(bot string, turn int64, made bool, dir string)
 	event(ctx context.Context, e *protocol.Event) error
 	finish() error
 }
 
-// watch is ready to follow a bot; turn 0 selects none.
-func (a *app) watch(l *link, bot string, turn int64) *watch {
+// watch is ready to follow a bot; turn 0 selects none. made says that this
+// command made the bot.
+func (a *app) watch(l *link, bot string, turn int64, made bool) *watch {
 	w := &watch{app: a, link: l, bot: bot, turn: turn}
 	w.options.Turn = turn
-	w.view = jsonLines{a}
+	if a.pretty {
+		w.view = a.prettyView(l, turn, made)
+	} else {
+		w.view = jsonLines{a}
+	}
 	return w
 }
-
-func (w *watch) started(made bool) {}
 
 // follow shows events until the selected turn's end, which decides the exit,
 // or until what the options say.
 func (w *watch) follow(ctx context.Context) error {
 	ctx = w.app.watchOutput(ctx)
+	w.cursor = w.options.After
 	for e, err := range w.link.Follow(ctx, w.bot, w.options) {
 		if err != nil {
 			return w.broken(err)
@@ -120,8 +123,6 @@ func (w *watch) verdict() error {
 
 // jsonLines shows each event as its line, at once.
 type jsonLines struct{ app *app }
-
-func (j jsonLines) started(string, int64, bool, string) {}
 
 func (j jsonLines) event(_ context.Context, e *protocol.Event) error {
 	return j.app.write(append(appendSafe(nil, e.Line), '\n'))
