@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -33,11 +34,16 @@ func TestDemo(t *testing.T) {
 func TestDemoFailsLoudly(t *testing.T) {
 	t.Parallel()
 	idle := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(idle, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil {
+	// Nothing may start meanwhile: a child that inherits the file while it is
+	// written makes running it fail as busy.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(idle, []byte("#!/bin/sh\nexit 0\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err := play(t.Context(), idle, &out)
+	err = play(t.Context(), idle, &out)
 	if err == nil {
 		t.Fatalf("the demo was content with a program that does nothing:\n%s", out.String())
 	}

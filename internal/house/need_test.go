@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -136,7 +137,7 @@ func need(t *testing.T, stubs map[string]string, missing []string) (out string, 
 		}
 	}
 	for name, body := range stubs {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!"+sh+"\n"+body+"\n"), 0o700); err != nil {
+		if err := writeProgram(filepath.Join(bin, name), "#!"+sh+"\n"+body+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,6 +152,14 @@ func need(t *testing.T, stubs map[string]string, missing []string) (out string, 
 		t.Fatal(err)
 	}
 	return string(said), strings.Split(strings.TrimSuffix(string(written), "\n"), "\n"), cmd.ProcessState.ExitCode()
+}
+
+// writeProgram keeps other goroutines from starting a process meanwhile: a child
+// that inherits the file while it is written makes running it fail as busy.
+func writeProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o700)
 }
 
 // outermost leaves out what sudo ran on.
