@@ -165,13 +165,13 @@ func hold(ok bool, format string, args ...any) error {
 	return nil
 }
 
-// An event is a durable one: what a crash may not take back.
+// An event is a line of a stream. Durable ones, which a crash may not take
+// back, have a cursor and data; live ones lack one or the other.
 type event struct {
-	Cursor  int64           `json:"cursor"`
-	Durable *bool           `json:"durable"`
-	Turn    int64           `json:"turn"`
-	Kind    string          `json:"event"`
-	Data    json.RawMessage `json:"data"`
+	Cursor int64           `json:"cursor"`
+	Turn   int64           `json:"turn"`
+	Kind   string          `json:"event"`
+	Data   json.RawMessage `json:"data"`
 }
 
 // watch follows a bot until an event of the kind whose data holds the text,
@@ -197,7 +197,7 @@ func (s *stage) watch(bot, kind, text string) ([]event, error) {
 		if err := decode(scan.Text(), &e); err != nil {
 			return nil, err
 		}
-		if e.Cursor > 0 && (e.Durable == nil || *e.Durable) {
+		if e.Cursor > 0 && e.Data != nil {
 			seen = append(seen, e)
 		}
 		if e.Kind == kind && strings.Contains(string(e.Data), text) {

@@ -62,8 +62,13 @@ func newStage(ctx context.Context, agent string, out io.Writer) (*stage, error) 
 
 // close ends what the demo started, by pid, and removes its home.
 func (s *stage) close() {
+	s.ctx = context.WithoutCancel(s.ctx) // also after an interrupt
 	s.stopSleeper()
-	if s.daemon > 0 {
+	if s.daemon == 0 {
+		// One may run whose pid was not learnt yet; most often none does, and
+		// the command says so.
+		_, _ = s.quiet("agent", "shutdown")
+	} else {
 		// A daemon that has already gone is what is wanted.
 		_ = syscall.Kill(s.daemon, syscall.SIGTERM)
 		if err := s.until("the daemon to end", func() bool { return !alive(s.daemon) }); err != nil {

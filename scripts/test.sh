@@ -53,7 +53,7 @@ ok=$(grep -c '^ok ' "$work/log" || true)
 bad=$(grep -c '^FAIL	' "$work/log" || true)
 if [ "$(cat "$work/code")" -ne 0 ]; then
 	step "what failed"
-	grep -E '^ *--- FAIL|^FAIL	|^panic: ' "$work/log" || true
+	grep -E '^(    )?--- FAIL|^FAIL	|^panic: ' "$work/log" || true
 	echo "test: FAILED: $bad packages failed, $ok passed, in $took s"
 	exit 1
 fi
