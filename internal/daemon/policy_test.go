@@ -157,21 +157,54 @@ func TestOnlyToItsProviders(t *testing.T) {
 
 func TestWALStaysSmall(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, "["+`{"match":{"prefix":"wide"},"repeat_last":true,"steps":[{"text":"ok"}]},`+echoScript[1:])
+	h := newHost(t, echoScript)
+	slow, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	taken := make(chan int, 1)
+	go func() { // a provider that takes a request a few bytes at a time
+		c, err := slow.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		c.(*net.TCPConn).SetReadBuffer(4 << 10)
+		buf, n := make([]byte, 64), 0
+		for {
+			select {
+			case taken <- n:
+				return
+			default:
+			}
+			m, err := c.Read(buf)
+			if n += m; err != nil {
+				return
+			}
+		}
+	}()
+	h.set.Providers = append(h.set.Providers, "slow=responses,http://"+slow.Addr().String())
 	p := h.start()
 	k := p.dial()
 	k.bot("Ada", h.workspace, "")
-	t.Run("RT-125 thousands of commits leave a small write-ahead log", func(t *testing.T) {
+	k.ask(nil, "create", fmt.Sprintf(`"bot":"Slow","model":"slow/m","instructions":"","tools":[],"workspace":%q`, h.workspace))
+	t.Run("RT-125 a provider that takes its request slowly does not keep the write-ahead log from starting again", func(t *testing.T) {
+		held := k.submit("Slow", "r", strings.Repeat("s", 250<<10), "")
 		k.follow("Ada", 0)
-		for i := range 700 {
-			s := k.submit("Ada", fmt.Sprint("r", i), strings.Repeat("z", 3000), "")
+		for i := range 120 {
+			s := k.submit("Ada", fmt.Sprint("r", i), strings.Repeat("z", 60<<10), "")
 			k.until("turn_finished", s.Turn)
 			k.notes = nil
 		}
+		if o := k.result("Slow", held.Turn); o.Status != "running" {
+			t.Errorf("the slow turn is %s", o.Status)
+		}
 		var st protocol.Stats
 		k.ask(&st, "stats", "")
-		if st.Store.WALBytes > 16<<20 {
-			t.Errorf("the log takes %d bytes", st.Store.WALBytes)
+		if st.Store.WALBytes > 16<<20 || st.Store.Bytes < 12<<20 {
+			t.Errorf("the log takes %d bytes, the store %d", st.Store.WALBytes, st.Store.Bytes)
 		}
+		<-taken
 	})
 }
