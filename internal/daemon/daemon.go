@@ -282,7 +282,7 @@ func (d *Daemon) close() {
 	}
 	d.mu.Unlock()
 	if d.listener != nil {
-		d.listener.UnixListener.Close()
+		d.listener.Stop()
 	}
 	d.engine.Close()
 	if err := d.store.Close(); err != nil {

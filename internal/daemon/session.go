@@ -64,7 +64,10 @@ func (s *session) serve(r io.Reader) {
 		s.refuse(err)
 	}
 	s.out.end()
-	<-s.out.done
+	select {
+	case <-s.out.done:
+	case <-s.out.failed: // an owner's writer may be stuck for ever
+	}
 	s.cancel()
 	if err != nil {
 		s.discardInput()
