@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"agent/client"
+	"agent/client/instructions"
+	"agent/protocol"
+)
+
+var runVerb = verb{
+	name: "run", operands: "[--] PROMPT…", most: -1,
+	short: "send a prompt; make a bot with --new; print the turn",
+	long: "Sends a prompt to a bot and prints what its turn does, to its end. Without --bot a\n" +
+		"fresh bot is made; --bot NAME goes on with one; --new --bot NAME makes one. The\n" +
+		"prompt is the operands, or standard input for a single - and where it is no\n" +
+		"terminal.",
+	declare: func(a *app, t *table) func(context.Context, []string) error {
+		r := &run{app: a, common: a.common(t), table: t}
+		r.declare(t)
+		return r.run
+	},
+}
+
+// run is one run under way.
+type run struct {
+	app    *app
+	common *common
+	table  *table
+	start  *startup
+	runFlags
+	newBot newBotFlags
+
+	prompt string
+	link   *link
+	made   *protocol.Bot // by this run
+}
+
+// making reports that this run makes a bot.
+func (r *run) making() bool { return r.new || r.bot == "" }
+
+// run goes through section 8's order: the line, the files it names, the
+// daemon, create, submit, follow.
+func (r *run) run(ctx context.Context, operands []string) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if !r.detach {
+		if err := refuseBlocking("run"); err != nil {
+			return err
+		}
+	}
+	self, err := r.identity()
+	if err != nil {
+		return err
+	}
+	if r.prompt, err = r.app.readPrompt(ctx, operands); err != nil {
+		return err
+	}
+	create, err := r.composed()
+	if err != nil {
+		return err
+	}
+	if r.link, err = r.app.connect(ctx, r.common, r.start, startAny); err != nil {
+		return err
+	}
+	defer r.link.Close()
+	r.link.Bot = self
+	if create != nil {
+		if err := r.create(ctx, create); err != nil {
+			return err
+		}
+	}
+	return r.send(ctx)
+}
+
+// identity is the bot in whose shell this runs. A create names it whole.
+func (r *run) identity() (*client.BotEnv, error) {
+	if r.making() {
+		return creator()
+	}
+	return author()
+}
+
+// composed is the request that makes the bot, but for its tools; nil when one
+// is continued.
+func (r *run) composed() (*protocol.Create, error) {
+	if !r.making() {
+		return nil, nil
+	}
+	n := &r.newBot
+	n.hasInstructions, n.hasCompaction = r.table.given("instructions"), r.table.given("compaction-instructions")
+	text, err := n.text(instructions.Preamble())
+	if err != nil {
+		return nil, err
+	}
+	summary, err := n.summary(instructions.Compaction())
+	if err != nil {
+		return nil, err
+	}
+	c := &protocol.Create{Bot: r.bot, Model: r.model, Instructions: text, Tools: n.tools, Workspace: r.workspace,
+		Reasoning: n.reasoning, CompactionInstructions: summary, CompactionModel: n.compactionModel,
+		Fallbacks: n.fallbacks, Sandbox: n.sandbox}
+	if n.budget > 0 {
+		c.BudgetTokens = protocol.Set(n.budget)
+	}
+	if c.Bot == "" {
+		c.Bot = fmt.Sprintf("bot-%d-%d", time.Now().UnixMilli(), os.Getpid())
+	}
+	if c.Workspace == "" {
+		if c.Workspace, err = os.Getwd(); err != nil {
+			return nil, usagef("there is no folder to work in: %v; name one with --workspace", err)
+		}
+	}
+	return c, nil
+}
+
+// defaultTools are a new bot's, as far as the daemon has them.
+var defaultTools = []string{"shell", "read", "write", "edit", "web_fetch", "wait", "history"}
+
+func (r *run) create(ctx context.Context, c *protocol.Create) error {
+	if c.Tools == nil {
+		c.Tools = slices.DeleteFunc(slices.Clone(defaultTools), func(tool string) bool {
+			return !slices.Contains(r.link.ready.Tools, tool)
+		})
+	}
+	bot, err := r.link.Create(ctx, c)
+	if err != nil {
+		return err
+	}
+	r.made = bot
+	r.bot, r.botID = bot.Name, bot.ID
+	r.model, r.workspace = "", "" // they are the bot's own
+	return nil
+}
+
+// send submits the prompt and, unless detached, follows its turn.
+func (r *run) send(ctx context.Context) error {
+	s := &protocol.Submit{Bot: r.bot, BotID: r.botID, RequestID: r.requestID, Prompt: r.prompt, Workspace: r.workspace,
+		Model: r.model, Delivery: protocol.Delivery(r.delivery), ExpectedTurn: r.turn, Origin: r.origin}
+	if s.RequestID == "" {
+		s.RequestID = fmt.Sprintf("run-%d-%d-%s", time.Now().UnixMilli(), os.Getpid(), strconv.FormatUint(rand.Uint64(), 36))
+	}
+	sub, err := r.link.Submit(ctx, s)
+	if err != nil {
+		return r.madeFacts(err)
+	}
+	if r.detach {
+		answer, err := protocol.Append(nil, sub)
+		if err != nil {
+			return err
+		}
+		return r.app.printObject(answer)
+	}
+	return r.madeFacts(r.follow(ctx, sub))
+}
+
+// madeFacts tells of a failure after which the new bot stands.
+func (r *run) madeFacts(err error) error {
+	if _, silent := err.(exit); silent || err == nil || r.made == nil {
+		return err
+	}
+	if s, ok := err.(stopped); ok {
+		return stopped{r.madeFacts(s.error), s.at}
+	}
+	err = withFact(err, "bot", r.made.Name)
+	err = withFact(err, "bot_id", r.made.ID)
+	return withFact(err, "created", true)
+}
+
+// follow shows what happens from the submission's own event to the turn's end.
+func (r *run) follow(ctx context.Context, sub *protocol.Submitted) error {
+	w := r.app.watch(r.link, sub.Bot, sub.Turn)
+	w.started(r.made != nil)
+	if sub.Cursor != nil {
+		w.options.After = *sub.Cursor - 1
+	} else {
+		w.from = sub.Turn // a duplicate: its events begin somewhere in the history
+	}
+	return w.follow(ctx)
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"os"
+	"slices"
+
+	"agent/protocol"
+)
+
+// runFlags are the flags of every run (section 8).
+type runFlags struct {
+	bot, delivery, requestID string
+	model, workspace, origin string
+	new, detach              bool
+	botID, turn              int64
+}
+
+// newBotFlags are those that only a new bot takes.
+type newBotFlags struct {
+	instructions, instructionsFile string
+	hasInstructions                bool
+	compaction, compactionFile     string
+	hasCompaction, noCompaction    bool
+	compactionModel                string
+	tools                          []string
+	reasoning, sandbox, approval   string
+	budget                         int64
+	fallbacks                      bool
+}
+
+func (r *run) declare(t *table) {
+	t.filled(&r.bot, "bot", "NAME", "the bot to go on with; without it a fresh one is made")
+	t.toggle(&r.new, "new", "make the bot")
+	t.number(&r.botID, "bot-id", 1, mostInteger, "only the bot of this id, whoever has the name")
+	t.toggle(&r.detach, "detach", "print the submission and exit")
+	t.filled(&r.delivery, "delivery", "MODE", "when the bot is busy: reject, queue or steer; default AGENT_DELIVERY, else reject").words = deliveries
+	t.number(&r.turn, "turn", 1, mostInteger, "with --delivery steer: for that turn or nobody")
+	t.filled(&r.requestID, "request-id", "ID", "idempotency key: the same line with the same id again answers the first time's")
+	t.filled(&r.model, "model", "P/M", "PROVIDER/MODEL: a new bot's, default AGENT_MODEL; for a continued one of this turn only")
+	t.path(&r.workspace, "workspace", "DIR", "the folder: a new bot's, default this one; for a continued one of this turn only")
+	t.filled(&r.origin, "origin", "NAME", "what sent it when neither a person nor a bot's turn did")
+
+	n := &r.newBot
+	t.text(&n.instructions, "instructions", "TEXT", "its instructions; default a preamble on delegating with this command").in(ofNewBot)
+	t.path(&n.instructionsFile, "instructions-file", "FILE", "the same from a file of at most 64 KiB").in(ofNewBot)
+	t.list(&n.tools, "tools", "LIST", "its tools; default shell,read,write,edit,web_fetch,wait,history as far as the daemon has them").in(ofNewBot)
+	levels := []string{protocol.ReasoningLow, protocol.ReasoningMedium, protocol.ReasoningHigh, protocol.ReasoningXHigh, protocol.ReasoningMax}
+	reasoning := t.choice(&n.reasoning, "reasoning", "how long the model thinks; default its own", levels...).in(ofNewBot)
+	t.alias(reasoning, "effort", nil)
+	t.number(&n.budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound").in(ofNewBot)
+	t.text(&n.compaction, "compaction-instructions", "TEXT", "how its history is summarized when the context is nearly full; default built in").in(ofNewBot)
+	t.path(&n.compactionFile, "compaction-instructions-file", "FILE", "the same from a file of at most 64 KiB").in(ofNewBot)
+	t.filled(&n.compactionModel, "compaction-model", "P/M", "the model that summarizes; default its own").in(ofNewBot)
+	t.toggle(&n.noCompaction, "no-compaction", "never summarize").in(ofNewBot)
+	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
+	t.choice(&n.approval, "approval", "who judges its calls; full: nobody, the default", "full").in(ofNewBot)
+	t.choice(&n.sandbox, "sandbox", "what its commands may touch; danger-full-access, the default, confines nothing", protocol.SandboxFull).in(ofNewBot)
+	r.start = t.starts()
+}
+
+var deliveries = []string{string(protocol.Reject), string(protocol.Queue), string(protocol.Steer)}
+
+// check is what the line must keep beyond each flag's own rule, and what the
+// environment adds to it. It touches nothing.
+func (r *run) check() error {
+	if err := r.conflicts(); err != nil {
+		return err
+	}
+	if err := r.checkDelivery(); err != nil {
+		return err
+	}
+	if r.making() {
+		if err := r.checkNew(); err != nil {
+			return err
+		}
+	}
+	return r.checkNames()
+}
+
+// conflicts are flags that exclude each other.
+func (r *run) conflicts() error {
+	given := r.table.given
+	switch {
+	case r.botID != 0 && r.new:
+		return usagef("--bot-id with --new: a new bot has no id yet")
+	case r.botID != 0 && r.bot == "":
+		return usagef("--bot-id needs --bot")
+	case r.turn != 0 && r.making():
+		return usagef("--turn with a new bot: it names a turn that runs")
+	case given("instructions") && given("instructions-file"):
+		return usagef("--instructions with --instructions-file")
+	case given("compaction-instructions") && given("compaction-instructions-file"):
+		return usagef("--compaction-instructions with --compaction-instructions-file")
+	case r.origin != "" && inside():
+		return usagef("--origin inside a bot's shell: what is sent there comes from the bot")
+	}
+	if r.newBot.noCompaction {
+		for _, name := range []string{"compaction-instructions", "compaction-instructions-file", "compaction-model"} {
+			if given(name) {
+				return usagef("--no-compaction with --%s", name)
+			}
+		}
+	}
+	if f := r.table.givenIn(ofNewBot); f != nil && !r.making() {
+		return usagef("--%s is for a new bot; an existing one keeps its own (--new makes one)", f.name)
+	}
+	return nil
+}
+
+// checkDelivery resolves the mode: it is always sent.
+func (r *run) checkDelivery() error {
+	source := "--delivery"
+	if r.delivery == "" {
+		r.delivery, source = os.Getenv("AGENT_DELIVERY"), "AGENT_DELIVERY"
+	}
+	if r.delivery == "" {
+		r.delivery = string(protocol.Reject)
+	}
+	if !slices.Contains(deliveries, r.delivery) {
+		return protocol.Fail(protocol.InvalidDelivery, source+" "+r.delivery+": it is reject, queue or steer")
+	}
+	if r.turn != 0 && r.delivery != string(protocol.Steer) {
+		return usagef("--turn needs --delivery steer")
+	}
+	return nil
+}
+
+// checkNew resolves what a new bot takes from the environment. A mode of
+// approval that this build cannot give must not become none.
+func (r *run) checkNew() error {
+	if r.model == "" {
+		r.model = os.Getenv("AGENT_MODEL")
+	}
+	if r.model == "" {
+		return usagef("a new bot needs a model: give --model PROVIDER/MODEL or set AGENT_MODEL")
+	}
+	if mode := os.Getenv("AGENT_APPROVAL"); mode != "" && mode != "full" && r.newBot.approval == "" {
+		return usagef("AGENT_APPROVAL is %s, and this build knows only full; unset it or give --approval full", mode)
+	}
+	if r.bot != "" && !protocol.ValidBotName(r.bot) {
+		return protocol.Fail(protocol.InvalidName, "--bot "+r.bot+": a bot's name is 1 to 128 of A-Z a-z 0-9 - _ . and begins with neither - nor .")
+	}
+	return nil
+}
+
+// checkNames refuses here what the daemon would refuse after the bot was made.
+func (r *run) checkNames() error {
+	if r.requestID != "" && !protocol.ValidName(r.requestID) {
+		return protocol.Fail(protocol.InvalidName, "--request-id "+r.requestID+": it is 1 to 128 of A-Z a-z 0-9 - _ .")
+	}
+	if r.origin != "" && !protocol.ValidName(r.origin) {
+		return protocol.Fail(protocol.InvalidOrigin, "--origin "+r.origin+": it is 1 to 128 of A-Z a-z 0-9 - _ .")
+	}
+	for _, m := range []struct{ flag, ref string }{{"model", r.model}, {"compaction-model", r.newBot.compactionModel}} {
+		if _, _, ok := protocol.ParseModelRef(m.ref); m.ref != "" && !ok {
+			return protocol.Fail(protocol.InvalidModel, "--"+m.flag+" "+m.ref+": a model is PROVIDER/MODEL")
+		}
+	}
+	return nil
+}

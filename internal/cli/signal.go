@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"agent/protocol"
+
+	"golang.org/x/sys/unix"
+)
+
+// ending is a signal that ends the client. The turn goes on: it belongs to the
+// daemon (section 5).
+type ending struct{ signal syscall.Signal }
+
+func (e ending) Error() string { return e.signal.String() }
+
+// status is the exit status of a program ended by the signal.
+func (e ending) status() int { return 128 + int(e.signal) }
+
+// endings is a context that ends with SIGINT or SIGTERM. SIGPIPE is caught and
+// dropped, so that a closed stdout is an error of a write; ignoring it would be
+// inherited by the daemon we may start.
+func endings() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	go func() {
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			cancel(ending{s})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// endedBy is the signal that ended ctx, or nil.
+func endedBy(ctx context.Context) *ending {
+	var e ending
+	if errors.As(context.Cause(ctx), &e) {
+		return &e
+	}
+	return nil
+}
+
+// spot is how far a stream came: where to come back to.
+type spot struct {
+	handle string
+	cursor int64
+}
+
+// stopped is a stream that broke off at a place.
+type stopped struct {
+	error
+	at spot
+}
+
+func (s stopped) Unwrap() error { return s.error }
+
+// sayEnded prints where to come back to, for run and follow.
+func (a *app) sayEnded(e *ending, err error) {
+	var s stopped
+	if !errors.As(err, &s) {
+		return
+	}
+	a.say(s.at.facts(protocol.Fail("interrupted", "this command was ended by "+unix.SignalName(e.signal)+"; the work goes on")))
+}
+
+// facts adds the place to an error.
+func (p spot) facts(err error) error {
+	if p.handle != "" {
+		err = withFact(err, "handle", p.handle)
+	}
+	if p.cursor > 0 {
+		err = withFact(err, "cursor", p.cursor)
+	}
+	return err
+}
+
+// watchOutput ends ctx when the reader of stdout goes away, also while there
+// is nothing to write. Only a pipe or a socket can lose its reader.
+func (a *app) watchOutput(ctx context.Context) context.Context {
+	f, ok := a.stdout.(*os.File)
+	if !ok {
+		return ctx
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return ctx
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	fd := int32(f.Fd())
+	go func() {
+		for {
+			fds := []unix.PollFd{{Fd: fd}}
+			_, err := unix.Poll(fds, -1)
+			if err == unix.EINTR {
+				continue
+			}
+			if err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+				cancel(errOutputClosed)
+			}
+			return
+		}
+	}()
+	return ctx
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"agent/client"
+	"agent/protocol"
+)
+
+// watch shows a bot's events, as run and follow do.
+type watch struct {
+	app     *app
+	link    *link
+	bot     string
+	turn    int64 // the turn whose end decides; 0: none
+	from    int64 // show nothing before an event of this turn; 0: everything
+	options client.FollowOptions
+
+	view   view
+	cursor int64 // of the last event shown
+	end    *protocol.TurnFinished
+}
+
+// view is how events are shown: as JSON lines or the pretty way.
+type view interface {
+	started(bot string, turn int64, made bool, dir string)
+	event(ctx context.Context, e *protocol.Event) error
+	finish() error
+}
+
+// watch is ready to follow a bot; turn 0 selects none.
+func (a *app) watch(l *link, bot string, turn int64) *watch {
+	w := &watch{app: a, link: l, bot: bot, turn: turn}
+	w.options.Turn = turn
+	w.view = jsonLines{a}
+	return w
+}
+
+func (w *watch) started(made bool) {}
+
+// follow shows events until the selected turn's end, which decides the exit,
+// or until what the options say.
+func (w *watch) follow(ctx context.Context) error {
+	ctx = w.app.watchOutput(ctx)
+	for e, err := range w.link.Follow(ctx, w.bot, w.options) {
+		if err != nil {
+			return w.broken(err)
+		}
+		if err := w.take(ctx, e); err != nil {
+			return w.broken(err)
+		}
+	}
+	if err := w.view.finish(); err != nil {
+		return err
+	}
+	return w.verdict()
+}
+
+func (w *watch) take(ctx context.Context, e *protocol.Event) error {
+	if w.from != 0 {
+		if e.Turn != w.from {
+			return nil
+		}
+		w.from = 0
+	}
+	if err := w.view.event(ctx, e); err != nil {
+		return err
+	}
+	w.cursor = max(w.cursor, e.Cursor)
+	if e.Kind == protocol.KindTurnFinished && w.turn != 0 && e.Turn == w.turn {
+		w.end = &protocol.TurnFinished{}
+		return e.Decode(w.end)
+	}
+	return nil
+}
+
+// broken is a stream that did not reach its end, with the place to come back
+// to.
+func (w *watch) broken(err error) error {
+	w.view.finish()
+	if errors.Is(err, errOutputClosed) {
+		return errOutputClosed
+	}
+	at := w.spot()
+	return stopped{at.facts(err), at}
+}
+
+func (w *watch) spot() spot {
+	s := spot{cursor: w.cursor}
+	if w.turn != 0 {
+		s.handle = protocol.TurnHandle(w.bot, w.turn).String()
+	}
+	return s
+}
+
+// verdict is the exit by the selected turn's status.
+func (w *watch) verdict() error {
+	if w.turn == 0 {
+		return nil
+	}
+	if w.end == nil {
+		return w.broken(protocol.Fail(protocol.DaemonDisconnected, "the stream ended before the turn did"))
+	}
+	if w.end.Status == protocol.StatusCompleted || w.end.Status == protocol.StatusSteered {
+		return nil
+	}
+	if w.app.pretty {
+		return exit(1) // the view has said it
+	}
+	e := &protocol.Error{Code: protocol.Code(w.end.Status), Facts: w.end.Extra}
+	if w.end.Error != nil {
+		e.Code = *w.end.Error
+	}
+	if w.end.Detail != nil {
+		e.Detail = *w.end.Detail
+	}
+	return withFact(e, "handle", protocol.TurnHandle(w.bot, w.turn).String())
+}
+
+// jsonLines shows each event as its line, at once.
+type jsonLines struct{ app *app }
+
+func (j jsonLines) started(string, int64, bool, string) {}
+
+func (j jsonLines) event(_ context.Context, e *protocol.Event) error {
+	return j.app.write(append(appendSafe(nil, e.Line), '\n'))
+}
+
+func (j jsonLines) finish() error { return nil }
