@@ -100,12 +100,15 @@ func TestParseSpecRefuses(t *testing.T) {
 	}
 }
 
-func TestPV6Plaintext(t *testing.T) {
+func TestPlaintext(t *testing.T) {
 	t.Parallel()
-	specs, err := ParseSpecs([]string{"a=chat,http://10.0.0.5:8000/v1", "b=chat,https://x/v1"})
-	if err != nil || !specs[0].Info().Plaintext || specs[1].Info().Plaintext {
-		t.Errorf("PV-6: got %+v, %v", specs, err)
-	}
+	t.Run("PV-6 a plain URL is accepted and said to be in the clear", func(t *testing.T) {
+		t.Parallel()
+		specs, err := ParseSpecs([]string{"a=chat,http://10.0.0.5:8000/v1", "b=chat,https://x/v1"})
+		if err != nil || !specs[0].Info().Plaintext || specs[1].Info().Plaintext {
+			t.Errorf("PV-6: got %+v, %v", specs, err)
+		}
+	})
 }
 
 func TestImpliedSpecs(t *testing.T) {
@@ -150,9 +153,12 @@ func TestResolve(t *testing.T) {
 		}
 		return specs[0].Resolve(func(n string) string { return env[n] })
 	}
-	if _, err := resolve("gw=chat,http://127.0.0.1:1/v1,GW_KEY", map[string]string{"OTHER": "secret"}); code(err) != "provider_key_unavailable" || !strings.Contains(err.Error(), "GW_KEY") {
-		t.Errorf("PV-5: got %v", err)
-	}
+	t.Run("PV-5 a key variable that is unset fails and is named", func(t *testing.T) {
+		_, err := resolve("gw=chat,http://127.0.0.1:1/v1,GW_KEY", map[string]string{"OTHER": "secret"})
+		if code(err) != "provider_key_unavailable" || !strings.Contains(err.Error(), "GW_KEY") {
+			t.Errorf("got %v", err)
+		}
+	})
 	if s, err := resolve("bedrock", map[string]string{"AWS_DEFAULT_REGION": "eu-west-1"}); err != nil ||
 		s.URL != "https://bedrock-mantle.eu-west-1.api.aws/anthropic/v1" || s.Region != "eu-west-1" {
 		t.Errorf("region: got %+v, %v", s, err)

@@ -118,10 +118,10 @@ func TestEditRefusals(t *testing.T) {
 
 func TestEditOfManyPlacesIsQuick(t *testing.T) {
 	t.Parallel()
-	body := []byte(strings.Repeat("a\r\n", 1<<20) + "b\n")
+	body := []byte(strings.Repeat("a\r\n", 1<<16) + "b\n")
 	start := time.Now()
 	_, n, f := replaceText(body, "a\n", "b\n", true)
-	if n != 1<<20 || f != nil {
+	if n != 1<<16 || f != nil {
 		t.Fatal(n, f)
 	}
 	if took := time.Since(start); took > 10*time.Second {

@@ -185,7 +185,7 @@ func shrinkPicture(r io.Reader, w io.Writer) (int, error) {
 	if max(size.Width, size.Height) > keptSide {
 		small := scaled(picture)
 		s.Width, s.Height, s.Same = small.Rect.Dx(), small.Rect.Dy(), false
-		if s.MediaType, made, err = encodePicture(kind, small); err != nil {
+		if s.MediaType, made, err = encodePicture(kind, small, maxPicture); err != nil {
 			return exitFailed, err
 		}
 	}
@@ -214,14 +214,14 @@ func scaled(picture image.Image) *image.RGBA {
 }
 
 // encodePicture keeps a photograph a JPEG; anything else becomes a PNG, or a
-// JPEG on white where that would be too large to keep.
-func encodePicture(kind string, picture *image.RGBA) (string, []byte, error) {
+// JPEG on white where that would take more than limit bytes.
+func encodePicture(kind string, picture *image.RGBA, limit int) (string, []byte, error) {
 	var out bytes.Buffer
 	if kind != typeJPEG {
 		if err := png.Encode(&out, picture); err != nil {
 			return "", nil, err
 		}
-		if out.Len() <= maxPicture {
+		if out.Len() <= limit {
 			return typePNG, out.Bytes(), nil
 		}
 		out.Reset()

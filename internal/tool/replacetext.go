@@ -73,8 +73,10 @@ type replacing struct {
 	old     string
 	new     []string // its lines, each with its newline
 	newSize int
-	last    bool  // only what text ends with is replaced
-	from    []int // alignLines of old and new, once asked for
+	last    bool     // only what text ends with is replaced
+	from    []int    // alignLines of old and new, once asked for
+	was     []string // endings of old's lines at the last place
+	now     []string // and of new's
 }
 
 // place is a stretch of the body that is replaced.
@@ -180,7 +182,7 @@ func (r *replacing) build(emit func([]byte)) {
 // endings says how each line of the new text ends at a place of a body with
 // mixed endings. The old text's last line ends after the place.
 func (r *replacing) endings(p place) []string {
-	was := make([]string, 0, strings.Count(r.old, lf)+1)
+	was := r.was[:0]
 	for rest := r.body[p.start:p.end]; ; {
 		i := bytes.IndexByte(rest, '\n')
 		if i < 0 {
@@ -190,14 +192,17 @@ func (r *replacing) endings(p place) []string {
 		rest = rest[i+1:]
 	}
 	was = append(was, r.endingAfter(p))
+	r.was = was
 	if r.from == nil {
 		r.from = alignLines(strings.Split(r.old, lf), r.new)
 	}
-	out := make([]string, len(r.new))
-	for i := range r.new {
-		out[i] = was[r.from[i]]
+	if r.now == nil {
+		r.now = make([]string, len(r.new))
 	}
-	return out
+	for i := range r.new {
+		r.now[i] = was[r.from[i]]
+	}
+	return r.now
 }
 
 // endingAt is the ending whose newline is at i.

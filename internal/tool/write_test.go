@@ -478,7 +478,7 @@ func init() {
 }
 
 // whole is one of two large contents.
-func whole(i int) string { return strings.Repeat(string(rune('a'+i%2))+"\n", 512<<10) }
+func whole(i int) string { return strings.Repeat(string(rune('a'+i%2))+"\n", 128<<10) }
 
 func TestKilledWriters(t *testing.T) {
 	t.Parallel()
@@ -504,7 +504,7 @@ func TestKilledWriters(t *testing.T) {
 			if _, err := io.ReadFull(out, line); err != nil || !bytes.Equal(line, []byte("started\n")) {
 				t.Fatalf("%q, %v", line, err)
 			}
-			kill := time.NewTimer(time.Duration(r.IntN(20_000)) * time.Microsecond)
+			kill := time.NewTimer(time.Duration(r.IntN(10_000)) * time.Microsecond)
 			<-kill.C
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)

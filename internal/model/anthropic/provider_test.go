@@ -62,32 +62,38 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-func TestPV4NoKeyForACustomURL(t *testing.T) {
+func TestCustomURL(t *testing.T) {
 	t.Parallel()
-	s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		modeltest.WriteSSE(w, modeltest.File(t, "A2.sse"))
+	t.Run("PV-4 a custom URL is sent no key", func(t *testing.T) {
+		t.Parallel()
+		s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			modeltest.WriteSSE(w, modeltest.File(t, "A2.sse"))
+		})
+		env := modeltest.Env(t, map[string]string{"ANTHROPIC_API_KEY": key})
+		p, err := New("anthropic", modeltest.Spec(t, "anthropic=anthropic,"+s.URL, env), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modeltest.Complete(t, p, modeltest.Request("m"))
+		if r, _ := s.Request(0); r.Header.Get("x-api-key") != "" || p.Info().Auth != "none" {
+			t.Errorf("PV-4: the key was sent: %v", r.Header)
+		}
 	})
-	env := modeltest.Env(t, map[string]string{"ANTHROPIC_API_KEY": key})
-	p, err := New("anthropic", modeltest.Spec(t, "anthropic=anthropic,"+s.URL, env), env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	modeltest.Complete(t, p, modeltest.Request("m"))
-	if r, _ := s.Request(0); r.Header.Get("x-api-key") != "" || p.Info().Auth != "none" {
-		t.Errorf("PV-4: the key was sent: %v", r.Header)
-	}
 }
 
-func TestPV5AnUnusableKey(t *testing.T) {
+func TestUnusableKey(t *testing.T) {
 	t.Parallel()
-	for _, value := range []string{"", " \n", "two words", "ümlaut"} {
-		env := modeltest.Env(t, map[string]string{"K": value})
-		_, err := New("p", model.Spec{Name: "p", URL: "http://127.0.0.1:1", Auth: model.AuthKey, KeyEnv: "K"}, env)
-		if code, detail := modeltest.Code(err); code != "provider_key_unavailable" || !strings.Contains(detail, "K") ||
-			strings.TrimSpace(value) != "" && strings.Contains(detail, value) {
-			t.Errorf("%q: got %v", value, err)
+	t.Run("PV-5 an unset or unusable key fails and names the variable", func(t *testing.T) {
+		t.Parallel()
+		for _, value := range []string{"", " \n", "two words", "ümlaut"} {
+			env := modeltest.Env(t, map[string]string{"K": value})
+			_, err := New("p", model.Spec{Name: "p", URL: "http://127.0.0.1:1", Auth: model.AuthKey, KeyEnv: "K"}, env)
+			if code, detail := modeltest.Code(err); code != "provider_key_unavailable" || !strings.Contains(detail, "K") ||
+				strings.TrimSpace(value) != "" && strings.Contains(detail, value) {
+				t.Errorf("%q: got %v", value, err)
+			}
 		}
-	}
+	})
 }
 
 func TestHTTPErrors(t *testing.T) {

@@ -182,7 +182,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-func TestPV16WithoutThinking(t *testing.T) {
+func TestWithoutThinking(t *testing.T) {
 	t.Parallel()
 	const (
 		th = `{"type":"thinking","thinking":"a,]}","signature":"s"}`

@@ -28,7 +28,7 @@ func body(t *testing.T, req *model.Request) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := append(append(prefix(req), items...), suffix...)
+	b := append(append(prefix(req, false), items...), suffix...)
 	if !json.Valid(b) {
 		t.Fatalf("no JSON: %s", b)
 	}
@@ -92,6 +92,19 @@ func TestRequest(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestBedrockServesNoWebSearch(t *testing.T) {
+	t.Parallel()
+	req := modeltest.Request("openai.gpt-test-1")
+	req.WebSearch = "live"
+	if got := string(prefix(req, true)); strings.Contains(got, "web_search") {
+		t.Errorf("got %s", got)
+	}
+	const url = "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
+	if p := provider(t, url); p.ServesWebSearch("live") || !provider(t, "http://127.0.0.1:1").ServesWebSearch("cached") {
+		t.Error("who serves a web search is wrong")
 	}
 }
 
@@ -197,6 +210,12 @@ func TestHTTPErrors(t *testing.T) {
 		park         time.Duration
 	}{
 		{"fixture R3, 429", written("R3-429.http"), "provider_http_429", "Rate limit reached for gpt-test-1.", true, time.Second},
+		{"PV-26 no quota, with headers that would close a pool", func(w http.ResponseWriter) {
+			w.Header().Set("x-ratelimit-limit-requests", "1")
+			w.Header().Set("x-ratelimit-remaining-requests", "0")
+			w.Header().Set("retry-after", "60")
+			modeltest.WriteHTTP(w, modeltest.File(t, "R3-quota.http"))
+		}, "provider_quota_exhausted", "You exceeded your current quota.", false, 0},
 		{"PV-26 fixture R3, no quota", written("R3-quota.http"), "provider_quota_exhausted", "You exceeded your current quota.", false, 0},
 		{"PV-27 fixture R3, failed inside the stream", stream("R3-failed.sse"), "provider_rate_limited", "Rate limit reached for gpt-test-1: try again in 1.5s.", true, 1500 * time.Millisecond},
 		{"fixture R3, incomplete", stream("R3-incomplete.sse"), "provider_incomplete", "max_output_tokens", false, 0},

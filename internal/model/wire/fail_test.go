@@ -71,7 +71,7 @@ func TestParseFailure(t *testing.T) {
 	}
 }
 
-func TestPV59ErrorDetails(t *testing.T) {
+func TestErrorDetails(t *testing.T) {
 	t.Parallel()
 	const key = "sk-secret-0123456789"
 	redact := func(s string) string { return strings.ReplaceAll(s, key, "[REDACTED]") }

@@ -233,47 +233,53 @@ func TestABrokenStreamFails(t *testing.T) {
 	}
 }
 
-func TestPV65AnInterruptClosesTheRequest(t *testing.T) {
+func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	closed := make(chan time.Time, 1)
-	s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		modeltest.WriteSSE(w, sse("a", "b"))
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		closed <- time.Now()
+	t.Run("PV-65 an interrupt closes the request within 100 ms and no event follows", func(t *testing.T) {
+		t.Parallel()
+		closed := make(chan time.Time, 1)
+		s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			modeltest.WriteSSE(w, sse("a", "b"))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			closed <- time.Now()
+		})
+		stop := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var text strings.Builder
+		var rep model.Report
+		var cancelled time.Time
+		err := client(t, s.URL).Stream(ctx, call(modeltest.Items([]byte("{}"))), &lines{}, func(e model.Event) {
+			text.WriteString(e.Text)
+			cancelled = time.Now()
+			cancel(stop)
+		}, &rep)
+		if err != stop || text.String() != "a" {
+			t.Errorf("got %v after %q", err, text.String())
+		}
+		if late := (<-closed).Sub(cancelled); late > 100*time.Millisecond {
+			t.Errorf("PV-65: the server saw the end %v late", late)
+		}
 	})
-	stop := errors.New("interrupted")
-	ctx, cancel := context.WithCancelCause(context.Background())
-	var text strings.Builder
-	var rep model.Report
-	var cancelled time.Time
-	err := client(t, s.URL).Stream(ctx, call(modeltest.Items([]byte("{}"))), &lines{}, func(e model.Event) {
-		text.WriteString(e.Text)
-		cancelled = time.Now()
-		cancel(stop)
-	}, &rep)
-	if err != stop || text.String() != "a" {
-		t.Errorf("got %v after %q", err, text.String())
-	}
-	if late := (<-closed).Sub(cancelled); late > 100*time.Millisecond {
-		t.Errorf("PV-65: the server saw the end %v late", late)
-	}
 }
 
-func TestPV17AStalledStreamFails(t *testing.T) {
+func TestStalledStream(t *testing.T) {
 	t.Parallel()
-	s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		modeltest.WriteSSE(w, sse("a"))
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
+	t.Run("PV-17 a stalled stream fails and may be tried again", func(t *testing.T) {
+		t.Parallel()
+		s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			modeltest.WriteSSE(w, sse("a"))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		})
+		stalling := call(modeltest.Items([]byte("{}")))
+		stalling.Stall = 50 * time.Millisecond
+		_, _, err := run(t, context.Background(), client(t, s.URL), stalling)
+		var e *model.Error
+		if !errors.As(err, &e) || e.Code != "provider_stream_stalled" || !e.Retryable() {
+			t.Errorf("got %v", err)
+		}
 	})
-	stalling := call(modeltest.Items([]byte("{}")))
-	stalling.Stall = 50 * time.Millisecond
-	_, _, err := run(t, context.Background(), client(t, s.URL), stalling)
-	var e *model.Error
-	if !errors.As(err, &e) || e.Code != "provider_stream_stalled" || !e.Retryable() {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestHeaderWait(t *testing.T) {

@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -70,7 +69,7 @@ func burst(t *testing.T, tr *Transports, target string, n int, during func()) {
 	}
 }
 
-func TestPV61Shards(t *testing.T) {
+func TestShards(t *testing.T) {
 	t.Parallel()
 	const n = 200
 	// The handler sends headers at once and ends when all have come.
@@ -163,6 +162,37 @@ func TestAShardOutlivesItsConnection(t *testing.T) {
 	}
 }
 
+func TestAConnectionThatIsBeingGivenUpHoldsNobody(t *testing.T) {
+	t.Parallel()
+	end := make(chan struct{})
+	s, tr, opened := tlsServer(t, true, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/long":
+			w.(http.Flusher).Flush()
+			<-end
+		case "/goaway":
+			w.Header().Set("connection", "close") // the server's wish that no more streams come
+		}
+	})
+	defer close(end)
+	long, err := get(tr, s.URL+"/long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer long.Body.Close()
+	for _, path := range []string{"/goaway", "/next", "/next"} {
+		resp, err := get(tr, s.URL+path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	if opened.Load() != 2 {
+		t.Errorf("%d connections", opened.Load())
+	}
+}
+
 func TestAnUntrustedServerIsATLSFailure(t *testing.T) {
 	t.Parallel()
 	s, _, _ := tlsServer(t, true, func(w http.ResponseWriter, r *http.Request) {})
@@ -227,17 +257,4 @@ func TestProxyInUse(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", target, got, want)
 		}
 	}
-}
-
-func TestALoopbackAddressHasNoProxy(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "direct") }))
-	defer s.Close()
-	tr := NewTransports(Options{})
-	defer tr.CloseIdle()
-	resp, err := get(tr, s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
 }
