@@ -7,13 +7,13 @@ import (
 	"os/exec"
 )
 
-// build makes a binary of one of this module's commands, static as those that
-// ship.
-func build(ctx context.Context, to, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", to, pkg)
+// build makes binaries of this module's commands, static as those that ship.
+// to is a file for one of them, or a folder with a slash at its end.
+func build(ctx context.Context, to string, packages ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-o", to}, packages...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+		return fmt.Errorf("building %v: %w\n%s", packages, err, out)
 	}
 	return nil
 }

@@ -129,7 +129,11 @@ type turn struct {
 
 // run submits a prompt and waits for the end of its turn.
 func (d *daemon) run(ctx context.Context, bot, request, prompt string) (turn, error) {
-	w := d.watch.expect(bot)
+	return d.runSeen(ctx, d.watch.expect(bot), bot, request, prompt)
+}
+
+// runSeen is run for a turn that is watched already.
+func (d *daemon) runSeen(ctx context.Context, w *watched, bot, request, prompt string) (turn, error) {
 	began := time.Now()
 	var s protocol.Submitted
 	if err := d.session.Do(ctx, "submit", &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt}, &s); err != nil {

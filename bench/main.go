@@ -44,6 +44,7 @@ var workloads = []workload{
 // bench is one invocation.
 type bench struct {
 	agent  string // the binary that is measured
+	self   string // this program, which also plays the model server
 	dir    string // everything it makes
 	family string
 	quick  bool
@@ -81,7 +82,10 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, "bench:", err)
 		return 2
 	}
-	if b.dir, err = os.MkdirTemp(dir, "agent-bench-"); err != nil {
+	if b.self, err = os.Executable(); err == nil {
+		b.dir, err = os.MkdirTemp(dir, "agent-bench-")
+	}
+	if err != nil {
 		fmt.Fprintln(log, "bench:", err)
 		return 1
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 
 	"agent/internal/fakemodel"
@@ -85,6 +84,3 @@ func (m *modelServer) close() error {
 	}
 	return err
 }
-
-// self is this program.
-func self() (string, error) { return os.Executable() }

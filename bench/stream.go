@@ -47,7 +47,10 @@ func (b *bench) streamOnce(ctx context.Context, name string, agents, size int) (
 	if err != nil {
 		return usage{}, err
 	}
-	turns, err := s.streams(ctx, agents, streamTurns, size)
+	var turns []turn
+	if err = s.create(ctx, agents); err == nil {
+		turns, err = s.streams(ctx, agents, streamTurns, size)
+	}
 	stats, serr := s.model.stats()
 	u, end := s.close()
 	if err := errors.Join(err, serr, end); err != nil {
@@ -78,14 +81,19 @@ func (b *bench) streamOnce(ctx context.Context, name string, agents, size int) (
 	return u, nil
 }
 
+// create makes agents bots without tools.
+func (s *stage) create(ctx context.Context, agents int) error {
+	for a := range agents {
+		if err := s.daemon.create(ctx, botName(a), s.workspace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // streams runs turns on agents bots at once, each with a prompt of size bytes,
 // and gives them all.
 func (s *stage) streams(ctx context.Context, agents, turns, size int) ([]turn, error) {
-	for a := range agents {
-		if err := s.daemon.create(ctx, botName(a), s.workspace); err != nil {
-			return nil, err
-		}
-	}
 	all := make([]turn, agents*turns)
 	errs := make([]error, agents)
 	var wait sync.WaitGroup
@@ -142,11 +150,7 @@ func (b *bench) stageOn(ctx context.Context, filled string, flags []string, args
 			return nil, err
 		}
 	}
-	program, err := self()
-	if err != nil {
-		return nil, err
-	}
-	if s.model, err = startModel(ctx, program, args...); err != nil {
+	if s.model, err = startModel(ctx, b.self, args...); err != nil {
 		return nil, err
 	}
 	flags = append([]string{"--provider", "fake=" + b.family + "," + s.model.url}, flags...)

@@ -136,7 +136,7 @@ func (s *stage) verify(ctx context.Context, turns int64) error {
 // W5's shape: items of about 300 bytes, two a turn, in a fixed window.
 const (
 	longItem    = 300
-	longTurns   = 5
+	longTurns   = 21
 	longWindow  = 64 * kib
 	longItems   = 256
 	itemsOfTurn = 2
@@ -166,7 +166,7 @@ func (b *bench) longHistory(ctx context.Context) error {
 }
 
 func (b *bench) longOnce(ctx context.Context, stored int) (wall, body float64, err error) {
-	model := []string{"-identity", "model", "-window", "-foreign", "-deltas", "1", "-size", "200", "-gap", "0"}
+	model := []string{"-identity", "model", "-window", "-foreign", "-deltas", "1", "-size", "230", "-gap", "0"}
 	prompt := (strings.Repeat("An item of some length. ", longItem/20))[:longItem-70]
 	store, err := b.filled(ctx, fmt.Sprintf("W5 %d", stored),
 		fillSpec{turns: stored / itemsOfTurn, prompt: prompt, model: model})

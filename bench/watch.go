@@ -16,9 +16,10 @@ type watch struct {
 	ended chan struct{}
 }
 
-// watched is a turn under way. Its fields are read after done.
+// watched is a turn under way. first is read after begun, the rest after done.
 type watched struct {
 	first    time.Time
+	begun    chan struct{}
 	finished time.Time
 	end      protocol.TurnFinished
 	why      string
@@ -56,6 +57,7 @@ func (w *watch) see(e *protocol.Event, now time.Time) {
 	case protocol.KindTextDelta:
 		if t.first.IsZero() {
 			t.first = now
+			close(t.begun)
 		}
 	case protocol.KindTurnFinished:
 		t.finished, t.why = now, string(e.Data)
@@ -69,7 +71,7 @@ func (w *watch) see(e *protocol.Event, now time.Time) {
 
 // expect announces a bot's next turn.
 func (w *watch) expect(bot string) *watched {
-	t := &watched{done: make(chan struct{})}
+	t := &watched{begun: make(chan struct{}), done: make(chan struct{})}
 	w.mu.Lock()
 	w.turns[bot] = t
 	w.mu.Unlock()
