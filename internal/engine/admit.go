@@ -258,9 +258,14 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 			return err
 		}
 	}
-	if err := tx.InsertTurn(&t); err != nil {
+	row := t
+	if starts && len(t.Prompt) >= sharedPrompt {
+		row.Prompt = "" // its node keeps it, in the same transaction
+	}
+	if err := tx.InsertTurn(&row); err != nil {
 		return err
 	}
+	t.ID = row.ID
 	if starts {
 		task, cursor, err := e.start(tx, bot, &t)
 		if err != nil {

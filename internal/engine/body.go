@@ -19,10 +19,10 @@ import (
 // never keeps the write-ahead log from starting again (runtime.md 2).
 const (
 	batchItems = 64
-	batchBytes = 32 << 10
+	batchBytes = 16 << 10
 	// pictureChunk is how much of a picture is encoded at once: a multiple of
 	// three, so that the pieces' base64 joins without padding.
-	pictureChunk = 24 << 10 / 3 * 3
+	pictureChunk = 12 << 10
 )
 
 var batchBuffers = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+4<<10); return &b }}
