@@ -170,10 +170,11 @@ func (c *Client) Pause(ctx context.Context, reason string) (*protocol.Pause, err
 }
 
 // Resume lifts a pause and says which; nil when none stood.
-func (c *Client) Resume(ctx context.Context) (was *protocol.PauseInfo, err error) {
+func (c *Client) Resume(ctx context.Context) (was *protocol.Pause, err error) {
 	r, err := call[protocol.Resumed](ctx, c, protocol.OpResume, nil)
-	if err != nil {
+	if err != nil || r.Was == nil {
 		return nil, err
 	}
-	return r.Was, nil
+	p := r.Was
+	return &protocol.Pause{Paused: true, By: p.By, ByID: p.ByID, Turn: p.Turn, Reason: p.Reason, SinceMS: p.SinceMS, Extra: p.Extra}, nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -130,14 +132,13 @@ func TestContextsAndEnds(t *testing.T) {
 	})
 	t.Run("open requests fail when the daemon goes, and later ones connect again", func(t *testing.T) {
 		t.Parallel()
-		f := newFake(t, nil)
-		f.handle = func(s *fakeSession, r protocol.Request) {
+		f := newFake(t, func(s *fakeSession, r protocol.Request) {
 			if r.Params.(*protocol.Inspect).Bot == "last" {
 				s.conn.Close()
 				return
 			}
 			s.result(r, protocol.Bot{})
-		}
+		})
 		c := f.client(t)
 		_, err := c.Inspect(t.Context(), "last")
 		var e *protocol.Error
@@ -303,6 +304,21 @@ func TestConnecting(t *testing.T) {
 		c := &Client{Target: Target{Store: "/none", Socket: filepath.Join(socketDir(t), "none")}}
 		if _, err := c.Ready(t.Context()); !errors.Is(err, protocol.DaemonUnavailable) {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a full backlog is tried again until there is room", func(t *testing.T) {
+		t.Parallel()
+		f := newFake(t, func(s *fakeSession, r protocol.Request) { s.result(r, protocol.Bot{}) })
+		c := f.client(t)
+		tries := 0
+		c.Dial = func(ctx context.Context, socket string) (net.Conn, error) {
+			if tries++; tries < 3 {
+				return nil, os.NewSyscallError("connect", syscall.EAGAIN)
+			}
+			return net.Dial("unix", socket)
+		}
+		if _, err := c.Ready(t.Context()); err != nil || tries != 3 {
+			t.Errorf("%v after %d tries", err, tries)
 		}
 	})
 	t.Run("a dial that takes too long", func(t *testing.T) {

@@ -104,8 +104,19 @@ func (c *Client) dial(ctx context.Context, socket string, bound limits) (net.Con
 		case limited.Err() != nil:
 			return nil, coded(bound.connectCode, fmt.Sprintf("%s did not accept within %v", socket, bound.connect), err)
 		}
-		return nil, coded(protocol.DaemonUnavailable, "no daemon listens on "+socket+": "+reason(err), err)
+		return nil, coded(protocol.DaemonUnavailable, unavailable(socket, err), err)
 	}
+}
+
+// unavailable says why nothing could be connected to. A confined command whose
+// network is off can open no socket at all, and needs to be told the ways on
+// (section 16).
+func unavailable(socket string, err error) string {
+	noSockets := errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EAFNOSUPPORT)
+	if noSockets && os.Getenv("AGENT_SANDBOX_NETWORK_DISABLED") == "1" {
+		return "this command is confined with its network off and can open no socket: run it with require_escalated, or have the person run agent configure --network on for this bot"
+	}
+	return "no daemon listens on " + socket + ": " + reason(err)
 }
 
 // errMismatch is a first line that is no ready line of this protocol.

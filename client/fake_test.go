@@ -16,13 +16,13 @@ import (
 // and handle says what it answers.
 type fake struct {
 	socket string
-	ready  protocol.Ready
 
 	// handle answers one request of a session. It runs in the session's
 	// goroutine.
 	handle func(s *fakeSession, r protocol.Request)
 
 	mu       sync.Mutex
+	ready    protocol.Ready
 	listener net.Listener
 	sessions map[*fakeSession]bool
 	wg       sync.WaitGroup
@@ -59,6 +59,13 @@ func newFake(t *testing.T, handle func(*fakeSession, protocol.Request)) *fake {
 	f.start(t)
 	t.Cleanup(f.stop)
 	return f
+}
+
+// announce changes what the next sessions are told.
+func (f *fake) announce(change func(*protocol.Ready)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.ready)
 }
 
 // client is one on the fake's socket, closed with the test.
@@ -114,7 +121,10 @@ func (f *fake) serve(s *fakeSession) {
 		delete(f.sessions, s)
 		f.mu.Unlock()
 	}()
-	line, err := protocol.AppendReady(nil, &f.ready)
+	f.mu.Lock()
+	ready := f.ready
+	f.mu.Unlock()
+	line, err := protocol.AppendReady(nil, &ready)
 	if err != nil {
 		panic(err)
 	}

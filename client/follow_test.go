@@ -73,7 +73,9 @@ func TestFollowReconnects(t *testing.T) {
 		change func(*fake, *atomic.Int64)
 		code   protocol.Code
 	}{
-		{"CL-45 another store at that path ends it", func(f *fake, _ *atomic.Int64) { f.ready.Store.Identity = "store-2" }, protocol.StoreChanged},
+		{"CL-45 another store at that path ends it", func(f *fake, _ *atomic.Int64) {
+			f.announce(func(r *protocol.Ready) { r.Store.Identity = "store-2" })
+		}, protocol.StoreChanged},
 		{"another bot under the name ends it", func(_ *fake, id *atomic.Int64) { id.Store(8) }, protocol.BotNotFound},
 		{"a bot that is gone ends it", func(_ *fake, id *atomic.Int64) { id.Store(0) }, protocol.BotNotFound},
 	} {
@@ -309,14 +311,14 @@ func TestFollowEnds(t *testing.T) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	// runFake has one bot whose turn 5 ends at once.
-	runFake := func(t *testing.T, duplicate bool) (*fake, *protocol.Submit) {
+	runFake := func(t *testing.T, duplicate bool) (*fake, chan protocol.Submit) {
 		var l log
-		var sent protocol.Submit
+		sent := make(chan protocol.Submit, 1)
 		l.add("B", 4, protocol.KindTurnFinished, protocol.TurnFinished{Status: "completed"})
 		return newFake(t, func(s *fakeSession, r protocol.Request) {
 			switch p := r.Params.(type) {
 			case *protocol.Submit:
-				sent = *p
+				sent <- *p
 				answer := protocol.Submitted{Bot: p.Bot, Turn: 5, RequestID: p.RequestID, Status: "running", Duplicate: duplicate}
 				cursor := l.add("B", 5, protocol.KindAccepted, protocol.Accepted{RequestID: p.RequestID})
 				if !duplicate {
@@ -329,7 +331,7 @@ func TestRun(t *testing.T) {
 			case *protocol.Result:
 				s.result(r, protocol.Outcome{Turn: p.Turn, Status: "completed", Finished: true, Text: "done"})
 			}
-		}), &sent
+		}), sent
 	}
 	for name, duplicate := range map[string]bool{"a turn": false, "a turn that was submitted before": true} {
 		t.Run("Run shows "+name+" from its own event on and returns its outcome", func(t *testing.T) {
@@ -341,8 +343,8 @@ func TestRun(t *testing.T) {
 			if err != nil || out.Text != "done" || !out.Finished || !slices.Equal(turns, []int64{5, 5}) {
 				t.Errorf("%+v %v, turns %v", out, err, turns)
 			}
-			if s.RequestID == "" || s.RequestID != sent.RequestID || !protocol.ValidName(s.RequestID) {
-				t.Errorf("the request id %q was sent as %q", s.RequestID, sent.RequestID)
+			if got := (<-sent).RequestID; s.RequestID == "" || s.RequestID != got || !protocol.ValidName(s.RequestID) {
+				t.Errorf("the request id %q was sent as %q", s.RequestID, got)
 			}
 		})
 	}

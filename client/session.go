@@ -241,22 +241,13 @@ func (s *Session) deliver(reply *protocol.Reply) {
 	}
 }
 
-// deferred are the ops whose answers do not keep request order.
-func deferred(op string) bool {
-	switch op {
-	case protocol.OpWait, protocol.OpDelete, protocol.OpPrune, protocol.OpPause, protocol.OpProviderModels, protocol.OpApproveStep:
-		return true
-	}
-	return false
-}
-
 // oldest is the request that an answer without an id refuses: answers come in
 // order, so it is the first one out, deferred ones only if there is no other.
 func (s *Session) oldest() uint64 {
 	var first, firstDeferred uint64
 	for id, r := range s.waiting {
 		slot := &first
-		if deferred(r.op) {
+		if protocol.Deferred(r.op) {
 			slot = &firstDeferred
 		}
 		if *slot == 0 || id < *slot {

@@ -123,7 +123,7 @@ func (o Outcome) AppendJSON(dst []byte) ([]byte, error) {
 // UnmarshalJSON reads either form.
 func (o *Outcome) UnmarshalJSON(b []byte) error {
 	var p plainOutcome
-	if err := v2.Unmarshal(b, &p); err != nil {
+	if err := v2.Unmarshal(b, &p, jsontext.AllowDuplicateNames(true)); err != nil {
 		return err
 	}
 	p.Finished = string(p.Extra["finished"]) != "false"

@@ -117,6 +117,12 @@ func TestErrorsOnTheWire(t *testing.T) {
 			t.Errorf("got %+v", in.Answer)
 		}
 	})
+	t.Run("facts are not escaped for HTML", func(t *testing.T) {
+		e := Fail(InvalidRules, "").With("file", "<&>.rules").With("line", 3)
+		if got := string(AppendError(nil, nil, e)); got != `{"id":null,"error":"invalid_rules","file":"<&>.rules","line":3}`+"\n" {
+			t.Errorf("got %s", got)
+		}
+	})
 	t.Run("no id is null and no detail is left out", func(t *testing.T) {
 		if got := string(AppendError(nil, nil, Fail(InvalidJSON, ""))); got != `{"id":null,"error":"invalid_json"}`+"\n" {
 			t.Errorf("got %s", got)
@@ -149,6 +155,14 @@ func TestAnswersReadBack(t *testing.T) {
 		read(t, `{"turn":5,"status":"running","finished":false}`, &o)
 		if o.Finished || o.Status != "running" || len(o.Extra) != 0 {
 			t.Errorf("got %+v", o)
+		}
+	})
+	t.Run("a name twice within arguments that a model wrote is let pass", func(t *testing.T) {
+		t.Parallel()
+		var page ApprovalPage
+		read(t, `{"approvals":[{"call_id":"c","arguments":{"a":1,"a":2}}],"next_after":null}`, &page)
+		if string(page.Approvals[0].Arguments) != `{"a":1,"a":2}` {
+			t.Errorf("got %s", page.Approvals[0].Arguments)
 		}
 	})
 	t.Run("what this build does not know is kept and passed on", func(t *testing.T) {

@@ -46,10 +46,11 @@ func (e *Error) Fact(name string, v any) (bool, error) {
 	return true, json.Unmarshal(raw, v)
 }
 
-// With adds a fact and returns e. It is for whoever makes the error.
+// With adds a fact and returns e. It is for whoever makes the error. Text in v
+// that is no UTF-8 is marked with U+FFFD; a v that JSON cannot hold panics.
 func (e *Error) With(name string, v any) *Error {
-	raw, err := json.Marshal(v)
-	if err != nil {
+	raw, err := Append(nil, v)
+	if err != nil && err != error(errNotUTF8) {
 		panic("protocol: fact " + name + ": " + err.Error())
 	}
 	if e.Facts == nil {

@@ -73,7 +73,9 @@ type Event struct {
 }
 
 // Decode unmarshals Data into v, usually one of this package's event types.
-func (e *Event) Decode(v any) error { return json.Unmarshal(e.Data, v) }
+func (e *Event) Decode(v any) error {
+	return json.Unmarshal(e.Data, v, jsontext.AllowDuplicateNames(true))
+}
 
 // IsDelta reports whether the event is streamed text, which may be lost.
 func (e *Event) IsDelta() bool {

@@ -1,6 +1,9 @@
 package protocol
 
 import (
+	"maps"
+	"slices"
+
 	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -45,11 +48,23 @@ const (
 	OpShutdown       = "shutdown"
 )
 
+// Operations are the names of all ops, sorted. The slice is the caller's.
+func Operations() []string { return slices.Sorted(maps.Keys(operations)) }
+
+// Deferred reports that an op's answer comes when its work is done, out of
+// request order (section 1).
+func Deferred(op string) bool {
+	switch op {
+	case OpWait, OpDelete, OpPrune, OpPause, OpProviderModels, OpApproveStep:
+		return true
+	}
+	return false
+}
+
 // operation is how the request of one op is read.
 type operation struct {
 	required fieldSet
-	first    string // the field to name first when several are missing
-	names    []string
+	names    []string // those of required, in the order of their mention
 	decode   func(line []byte, given fieldSet) (any, error)
 }
 

@@ -118,9 +118,10 @@ func unquoted(v jsontext.Value) string {
 	return string(text)
 }
 
-// Decode unmarshals the result into v.
+// Decode unmarshals the result into v. A name given twice is let pass: a raw
+// value within, such as the arguments a model wrote, may hold one.
 func (r *Reply) Decode(v any) error {
-	if err := json.Unmarshal(r.Result, v); err != nil {
+	if err := json.Unmarshal(r.Result, v, jsontext.AllowDuplicateNames(true)); err != nil {
 		return &Error{Code: InvalidJSON, Detail: "the answer cannot be read: " + short(err.Error()), Cause: err}
 	}
 	return nil

@@ -149,6 +149,9 @@ func (d *Daemon) openEngine() error {
 	if err := d.engine.Recover(); err != nil {
 		return err
 	}
+	if _, err := d.store.Sweep(context.Background()); err != nil {
+		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
+	}
 	newest, err := d.engine.FollowPoint(context.Background(), "*")
 	if err != nil {
 		return err
@@ -279,7 +282,7 @@ func (d *Daemon) close() {
 	}
 	d.mu.Unlock()
 	if d.listener != nil {
-		d.listener.UnixListener.Close()
+		d.listener.Stop()
 	}
 	d.engine.Close()
 	if err := d.store.Close(); err != nil {
@@ -348,4 +351,3 @@ func (o *output) failure() error {
 	defer o.mu.Unlock()
 	return o.err
 }
-

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	v2 "github.com/go-json-experiment/json"
+
 	"agent/internal/daemon"
 	"agent/internal/tool"
 	"agent/protocol"
@@ -314,7 +316,7 @@ func (k *conn) ask(result any, op, members string) line {
 		k.t.Fatalf("%s %s: %s", op, members, l.raw)
 	}
 	if result != nil {
-		if err := json.Unmarshal(l.fields["result"], result); err != nil {
+		if err := v2.Unmarshal(l.fields["result"], result); err != nil {
 			k.t.Fatalf("%s: %v", l.raw, err)
 		}
 	}

@@ -31,8 +31,9 @@ type output struct {
 	bytes   int // queued, and being written
 	writing int // of bytes
 	err     error
-	ended   bool // nothing more is put; the writer drains and stops
-	done    chan struct{}
+	ended   bool          // nothing more is put; the writer drains and stops
+	done    chan struct{} // the writer has stopped
+	failed  chan struct{} // the output has failed
 
 	conn    net.Conn // nil: a stdio owner, whose writer is write
 	write   func([]byte) error
@@ -62,7 +63,7 @@ var (
 )
 
 func newOutput(conn net.Conn, closing func()) *output {
-	o := &output{conn: conn, closing: closing, done: make(chan struct{})}
+	o := &output{conn: conn, closing: closing, done: make(chan struct{}), failed: make(chan struct{})}
 	o.changed.L = &o.mu
 	return o
 }
@@ -150,10 +151,11 @@ func (o *output) push(l outLine) {
 	o.changed.Broadcast()
 }
 
-// waitRoom holds a session's input back while much output waits.
+// waitRoom holds a socket session's input back while much output waits. An
+// owner's is taken up: its answers pile up until one counts as not taken.
 func (o *output) waitRoom() {
 	o.mu.Lock()
-	for o.err == nil && !o.ended && o.bytes >= inputBelow {
+	for !o.block && o.err == nil && !o.ended && o.bytes >= inputBelow {
 		o.changed.Wait()
 	}
 	o.mu.Unlock()
@@ -177,6 +179,7 @@ func (o *output) fail(err error) {
 	o.changed.Broadcast()
 	o.mu.Unlock()
 	if first {
+		close(o.failed)
 		o.closing()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"agent/protocol"
 )
@@ -63,8 +64,14 @@ func (s *session) serve(r io.Reader) {
 		s.refuse(err)
 	}
 	s.out.end()
-	<-s.out.done
+	select {
+	case <-s.out.done:
+	case <-s.out.failed: // an owner's writer may be stuck for ever
+	}
 	s.cancel()
+	if err != nil {
+		s.discardInput()
+	}
 	if s.conn != nil {
 		s.conn.Close()
 	}
@@ -80,9 +87,11 @@ func (s *session) read(r io.Reader) *protocol.Error {
 		s.out.waitRoom()
 		line, err := lines.Next()
 		if err != nil {
-			var bad *protocol.Error
-			if errors.As(err, &bad) {
-				return bad
+			switch {
+			case errors.Is(err, protocol.ErrLineTooLong):
+				return protocol.Fail(protocol.InputLineLimitOrTruncation, "a line is longer than 1048576 bytes")
+			case errors.Is(err, protocol.ErrLineTruncated):
+				return protocol.Fail(protocol.InputLineLimitOrTruncation, "the last line has no newline")
 			}
 			return nil
 		}
@@ -97,6 +106,17 @@ func (s *session) read(r io.Reader) *protocol.Error {
 		}
 		s.handle(req)
 	}
+}
+
+// discardInput takes what a client still sends after its line was refused:
+// closing a socket with unread input would reset it, and the client could lose
+// the answer that says why.
+func (s *session) discardInput() {
+	c, ok := s.conn.(*net.UnixConn)
+	if !ok || c.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(stuckAfter)) != nil {
+		return
+	}
+	io.Copy(io.Discard, io.LimitReader(c, 64<<20))
 }
 
 func (s *session) refuse(e *protocol.Error) { s.out.reply(protocol.AppendError(nil, nil, e)) }

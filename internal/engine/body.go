@@ -97,9 +97,6 @@ func (b *body) Close() error {
 	return nil
 }
 
-// Err is the store's error, if one ended the reading.
-func (b *body) Err() error { return b.err }
-
 func (b *body) over() bool { return b.next == len(b.v.pinned)+len(b.v.nodes) && b.whole == nil }
 
 // fill makes the next batch.

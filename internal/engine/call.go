@@ -88,10 +88,10 @@ func (t *task) request(v *view) (*model.Request, *bodies) {
 	open := items.Open
 	items.Open = func() (io.ReadCloser, error) {
 		b, err := open()
-		if err == nil {
-			tracked.add(b.(*body))
+		if err != nil {
+			return nil, err
 		}
-		return b, err
+		return trackedBody{b, tracked}, nil
 	}
 	return &model.Request{
 		Bot: t.name, BotID: t.bot, Turn: t.turn, Round: t.rounds, Skipped: v.skipped, Workspace: t.workspace,
@@ -103,29 +103,33 @@ func (t *task) request(v *view) (*model.Request, *bodies) {
 	}, tracked
 }
 
-// bodies are the readings of one call's items. The transport may go on with
-// one in another goroutine after the call has returned.
+// bodies remembers the error of the store that ended a reading of a call's
+// items: the transport, which may go on with one in another goroutine after the
+// call has returned, reports it as a broken connection.
 type bodies struct {
-	mu   sync.Mutex
-	list []*body
+	mu    sync.Mutex
+	store error
 }
 
-func (b *bodies) add(body *body) {
-	b.mu.Lock()
-	b.list = append(b.list[:0:0], body)
-	b.mu.Unlock()
-}
-
-// err is the store's error that ended the newest reading, if any.
 func (b *bodies) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, body := range b.list {
-		if err := body.Err(); err != nil && protocol.CodeOf(err) != "" {
-			return err
-		}
+	return b.store
+}
+
+type trackedBody struct {
+	io.ReadCloser
+	b *bodies
+}
+
+func (t trackedBody) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if err != nil && protocol.CodeOf(err) != "" {
+		t.b.mu.Lock()
+		t.b.store = err
+		t.b.mu.Unlock()
 	}
-	return nil
+	return n, err
 }
 
 func (t *task) idTaken(id string) (taken bool, err error) {

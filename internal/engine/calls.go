@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -145,7 +144,11 @@ func (t *task) keep(tx *store.Tx, callID string, node int64, res *tool.Result) e
 	for _, a := range res.Artifacts {
 		row := store.ArtifactRow{Stream: a.Stream, Data: a.Data, Bytes: a.Bytes, Truncated: a.Truncated}
 		if a.File != "" {
-			row.File = filepath.Join(strconv.FormatInt(t.bot, 10), filepath.Base(a.File))
+			name, err := t.e.store.SpillName(a.File)
+			if err != nil {
+				return err
+			}
+			row.File = name
 		}
 		if err := tx.AddArtifact(t.turn, callID, row); err != nil {
 			return err
@@ -172,8 +175,8 @@ func (t *task) env(call *model.Call) *tool.Env {
 	cfg := &t.e.cfg
 	return &tool.Env{
 		Bot: t.name, BotID: t.bot, Turn: t.turn, CallID: call.ID, Workspace: t.workspace,
-		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(cfg.StorePath+".files", strconv.FormatInt(t.bot, 10)),
-		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: t.e.isStoreFile,
+		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(t.e.store.FilesDir(), strconv.FormatInt(t.bot, 10)),
+		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: t.e.store.IsStoreFile,
 		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t},
 		Cause: func() tool.StopCause {
 			if s := t.stopped(); s != nil {
@@ -222,17 +225,4 @@ func cutCharacters(s string, n int) (string, bool) {
 		n--
 	}
 	return s, false
-}
-
-// isStoreFile reports whether a file is one of the store's: the daemon must
-// never open one, since closing it would drop SQLite's locks (runtime.md 10).
-func isStoreFile(store string) func(os.FileInfo) bool {
-	return func(info os.FileInfo) bool {
-		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
-			if own, err := os.Stat(store + suffix); err == nil && os.SameFile(own, info) {
-				return true
-			}
-		}
-		return false
-	}
 }

@@ -7,7 +7,6 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -87,8 +86,6 @@ type Engine struct {
 	draining bool
 	totals   protocol.TokenStats
 
-	isStoreFile func(os.FileInfo) bool
-
 	tasks sync.WaitGroup
 }
 
@@ -97,7 +94,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, tools: map[string]tool.Tool{},
 		processes: tool.NewSlots(int(cfg.Limits.Processes)),
-		captures:  tool.NewBudget(16 << 20), isStoreFile: isStoreFile(cfg.StorePath),
+		captures:  tool.NewBudget(16 << 20),
 	}
 	for _, t := range cfg.Tools {
 		name := t.Def().Name
@@ -126,12 +123,13 @@ func (e *Engine) provider(name string, family model.Family) (model.Provider, *pr
 	return p, nil
 }
 
-// reserve takes an active slot for a new submission, if one is free and no
-// earlier work waits for it.
+// reserve takes an active slot for a new submission, if one is left when all
+// earlier work that waits has its own.
 func (e *Engine) reserve() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closing || e.draining || e.ready > 0 || e.full() {
+	limit := e.cfg.Limits.Active
+	if e.closing || e.draining || limit > 0 && e.active+e.ready >= limit {
 		return false
 	}
 	e.active++

@@ -26,11 +26,11 @@ func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *pro
 			return err
 		}
 		if bot.RunningTurn == req.Turn {
-			tx.AfterCommit(func() {
-				if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {
-					t.stopWith(cause)
-				}
-			})
+			// Now, and not after the commit: an end of this turn may be the
+			// next job of the group, and must find the cause.
+			if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {
+				t.stopWith(cause)
+			}
 			return nil
 		}
 		t, ok, err := store.TurnByID(c, req.Turn)

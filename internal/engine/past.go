@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -235,7 +234,11 @@ func (r *artifactReader) ReadAt(p []byte, at int64) (int, error) {
 		return n, err
 	}
 	if r.file == nil {
-		f, err := os.Open(filepath.Join(r.e.cfg.StorePath+".files", r.ref.File))
+		path, err := r.e.store.SpillPath(r.ref.File)
+		if err != nil {
+			return 0, err
+		}
+		f, err := os.Open(path)
 		if err != nil {
 			return 0, protocol.Fail(protocol.ArtifactNotFound, "the file of the stream is gone")
 		}

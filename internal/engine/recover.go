@@ -14,11 +14,11 @@ func (e *Engine) Recover() error {
 	}
 	return e.store.Do("recount", func(tx *store.Tx) error {
 		c := tx.Conn()
-		ready, readyBytes, err := store.CountWaiting(c, protocol.StatusReady)
+		ready, readyBytes, err := store.CountReady(c)
 		if err != nil {
 			return err
 		}
-		queued, queuedBytes, err := store.CountWaiting(c, protocol.StatusQueued)
+		queued, queuedBytes, err := store.CountQueued(c)
 		if err != nil {
 			return err
 		}

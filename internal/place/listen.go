@@ -145,11 +145,17 @@ func refuses(path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
+// Stop ends Accept. The path and the lock stay until Close, so that nobody takes
+// the socket for free while the daemon ends.
+func (l *Listener) Stop() error { return l.UnixListener.Close() }
+
 // Close stops listening and removes the path if it is still the very socket
 // that was bound, then gives the lock up. The lock file stays.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
-		l.err = l.UnixListener.Close()
+		if err := l.UnixListener.Close(); !errors.Is(err, net.ErrClosed) {
+			l.err = err
+		}
 		now, err := os.Lstat(l.path)
 		// A freed inode number is soon given out again; the time tells the
 		// two apart.

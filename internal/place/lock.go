@@ -37,7 +37,12 @@ func Lock(path string, heldCode string) (*OwnerLock, error) {
 }
 
 // Close gives the lock up. The file stays.
-func (l *OwnerLock) Close() error { return l.file.Close() }
+func (l *OwnerLock) Close() error {
+	// Closing alone would not do: a child that was forked just now and has not
+	// yet become its program holds the descriptor, and with it the lock.
+	err := unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
+	return errors.Join(err, l.file.Close())
+}
 
 func flock(f *os.File) error {
 	for {

@@ -105,6 +105,9 @@ func claim(opt Options) (_ *place.OwnerLock, err error) {
 
 // checkPlace refuses a path where a store cannot be kept; it makes nothing.
 func checkPlace(opt Options) error {
+	if !filepath.IsAbs(opt.Path) {
+		return protocol.Fail(protocol.InvalidStorePath, "the path "+opt.Path+" is not absolute")
+	}
 	info, err := os.Stat(filepath.Dir(opt.Path))
 	if err != nil || !info.IsDir() {
 		return protocol.Fail(protocol.InvalidStorePath, filepath.Dir(opt.Path)+" is not an existing folder; make it first")

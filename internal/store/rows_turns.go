@@ -62,8 +62,10 @@ var (
 	qTurnReady     = stmt(`SELECT id FROM turns WHERE bot = ?1 AND status = 'ready' LIMIT 1`)
 	qTurnQueued    = stmt(`SELECT id FROM turns WHERE bot = ?1 AND status = 'queued' ORDER BY id LIMIT 1`)
 	qTurnQueuedAny = stmt(`SELECT DISTINCT bot FROM turns WHERE status = 'queued'`)
-	qTurnWaiting   = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = ?1`)
-	qTurnSteers    = stmt(`SELECT ` + turnColumns + ` FROM turns
+	// The status is written out so that its partial index serves.
+	qCountReady  = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = 'ready'`)
+	qCountQueued = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = 'queued'`)
+	qTurnSteers  = stmt(`SELECT ` + turnColumns + ` FROM turns
 		WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer' AND id <= ?2 ORDER BY id LIMIT ?3`)
 	qTurnSteerMax = stmt(`SELECT ifnull(max(id), 0) FROM turns WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer'`)
 )
@@ -175,9 +177,14 @@ func BotsWithQueue(c *sqlite.Conn, f func(bot string)) error {
 	return qTurnQueuedAny.rows(c, func(s *sqlite.Stmt) error { f(s.ColumnText(0)); return nil })
 }
 
-// CountWaiting counts the turns of a status and the bytes of their prompts.
-func CountWaiting(c *sqlite.Conn, status string) (n, bytes int64, err error) {
-	_, err = qTurnWaiting.row(c, func(s *sqlite.Stmt) { n, bytes = s.ColumnInt64(0), s.ColumnInt64(1) }, status)
+// CountReady counts the ready turns and the bytes of their prompts.
+func CountReady(c *sqlite.Conn) (n, bytes int64, err error) { return countWaiting(c, qCountReady) }
+
+// CountQueued counts the queued turns and the bytes of their prompts.
+func CountQueued(c *sqlite.Conn) (n, bytes int64, err error) { return countWaiting(c, qCountQueued) }
+
+func countWaiting(c *sqlite.Conn, q *query) (n, bytes int64, err error) {
+	_, err = q.row(c, func(s *sqlite.Stmt) { n, bytes = s.ColumnInt64(0), s.ColumnInt64(1) })
 	return n, bytes, err
 }
 

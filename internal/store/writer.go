@@ -68,10 +68,13 @@ var (
 // touches nothing but the transaction (runtime.md 25). It returns its first
 // error.
 //
-// done is called exactly once, on the writer's goroutine: with nil after the
-// commit is on disk, or with the job's own error, or storage_error. It must not
-// block and must not call the store.
+// done, which may be nil, is called exactly once, on the writer's goroutine:
+// with nil after the commit is on disk, or with the job's own error, or
+// storage_error. It must not block and must not call the store.
 func (s *Store) Go(op string, run func(*Tx) error, done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
 	j := &job{op: op, run: run, done: done, queuedAt: time.Now()}
 	s.closing.RLock()
 	closed := s.closed

@@ -51,7 +51,7 @@ func TestSchemasNameTheArguments(t *testing.T) {
 		args   any
 	}{
 		{echoParameters, &echoArgs{}}, {noteParameters, &noteArgs{}}, {historyParameters, &historyArgs{}},
-		{shellParameters, &shellArgs{}},
+		{shellParameters, &shellArgs{}}, {readParameters, &readArgs{}}, {writeParameters, &writeArgs{}}, {editParameters, &editArgs{}},
 	} {
 		var schema struct{ Properties map[string]any }
 		if err := json.Unmarshal([]byte(row.schema), &schema); err != nil {

@@ -192,8 +192,9 @@ func (c *command) result() Result {
 	killed := c.stopped || c.status.Signaled()
 	success := !killed && !over && c.status.ExitStatus() == 0
 
-	b := append([]byte(`{"stdout":`), quote(stdout.preview)...)
-	b = append(append(b, `,"stderr":`...), quote(stderr.preview)...)
+	b := make([]byte, 0, len(stdout.preview)+len(stderr.preview)+1<<10)
+	b = appendQuoted(append(b, `{"stdout":`...), stdout.preview)
+	b = appendQuoted(append(b, `,"stderr":`...), stderr.preview)
 	b = append(b, `,"exit_code":`...)
 	if killed {
 		b = append(b, "null"...)
@@ -202,13 +203,13 @@ func (c *command) result() Result {
 	}
 	b = strconv.AppendBool(append(b, `,"success":`...), success)
 	if over {
-		b = append(append(b, `,"error":`...), quote(string(protocol.ShellOutputLimit))...)
+		b = appendQuoted(append(b, `,"error":`...), string(protocol.ShellOutputLimit))
 	}
 	if c.timedOut {
 		b = append(b, `,"timed_out":true`...)
 	}
 	if c.status.Signaled() {
-		b = append(append(b, `,"signal":`...), quote(unix.SignalName(c.status.Signal()))...)
+		b = appendQuoted(append(b, `,"signal":`...), unix.SignalName(c.status.Signal()))
 	}
 	if c.leftRunning {
 		b = append(b, `,"left_running":true`...)
@@ -235,11 +236,11 @@ func (c *command) result() Result {
 func appendList(b []byte, name string, items []string) []byte {
 	for i, item := range items {
 		if i == 0 {
-			b = append(append(append(b, ','), quote(name)...), ":["...)
+			b = append(appendQuoted(append(b, ','), name), ":["...)
 		} else {
 			b = append(b, ',')
 		}
-		b = append(b, quote(item)...)
+		b = appendQuoted(b, item)
 	}
 	if len(items) > 0 {
 		b = append(b, ']')

@@ -1,4 +1,136 @@
 package tool
 
-// HelperMain is for now.
-func HelperMain(args []string) int { return 2 }
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"agent/protocol"
+)
+
+// The daemon's helper children are its own program with one of these hidden
+// verbs.
+const (
+	verbRead    = "internal-read"    // PATH: copies the file to stdout
+	verbPicture = "internal-picture" // checks the picture on stdin, makes it smaller
+)
+
+// Exit codes of a helper that refused; what was wrong is on its stderr.
+const (
+	exitFailed  = 1
+	exitUsage   = 2
+	exitRefused = 3 // the picture is damaged, the file is not regular
+)
+
+// helperTime bounds a helper's life.
+const helperTime = 60 * time.Second
+
+// IsHelper reports whether a command's first argument is a helper's verb.
+func IsHelper(verb string) bool { return verb == verbRead || verb == verbPicture }
+
+// HelperMain is the main function of a helper child: args are its verb and what
+// follows. It returns the exit code.
+func HelperMain(args []string) int {
+	var code int
+	var err error
+	switch {
+	case len(args) == 2 && args[0] == verbRead:
+		code, err = copyFile(args[1], os.Stdout)
+	case len(args) == 1 && args[0] == verbPicture:
+		code, err = shrinkPicture(os.Stdin, os.Stdout)
+	default:
+		code, err = exitUsage, errors.New("a helper of the daemon; not for direct use")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
+}
+
+// copyFile writes a regular file of at most 4 MiB to w, and one byte more of a
+// longer one, so that the reader sees that it is.
+func copyFile(path string, w io.Writer) (int, error) {
+	env := &Env{}
+	f, _, err := env.openRegular(path, os.O_RDONLY)
+	if err != nil {
+		var refused *Failure
+		if errors.As(err, &refused) {
+			return exitRefused, errors.New(refused.Detail)
+		}
+		return exitFailed, bare(err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(w, io.LimitReader(f, maxFile+1)); err != nil {
+		return exitFailed, bare(err)
+	}
+	return 0, nil
+}
+
+// helperRead has a helper child read a file and gives its content to use.
+// Nothing of the file is opened in this process.
+func (e *Env) helperRead(ctx context.Context, path string, use func(io.Reader) error) error {
+	code, says, err := e.helper(ctx, []string{verbRead, path}, nil, use)
+	switch {
+	case err != nil:
+		return err
+	case code == exitRefused:
+		return failuref(protocol.FileNotRegular, "%s", says)
+	case code != 0:
+		return errors.New(says)
+	}
+	return nil
+}
+
+// helper runs a helper child with input on its stdin and gives its output to
+// use, and its exit code with the first of what it wrote to stderr. It takes
+// a place among the daemon's children.
+func (e *Env) helper(ctx context.Context, args []string, input io.Reader, use func(io.Reader) error) (int, string, error) {
+	if err := e.Processes.Acquire(ctx); err != nil {
+		return 0, "", err
+	}
+	defer e.Processes.Release()
+	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, e.SelfExe, args...)
+	cmd.Env = []string{} // it needs none, and gets no key
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdin = input
+	var says firstBytes
+	cmd.Stderr = &says
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, "", err
+	}
+	used := use(out)
+	_, _ = io.Copy(io.Discard, out)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, "", context.Cause(ctx)
+	case errors.As(err, &exit):
+		return exit.ExitCode(), strings.TrimSpace(string(says)), nil
+	case err != nil:
+		return 0, "", err
+	}
+	return 0, "", used
+}
+
+// firstBytes keeps the first KiB that is written to it.
+type firstBytes []byte
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	if room := 1<<10 - len(*b); room > 0 {
+		*b = append(*b, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}

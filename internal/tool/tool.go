@@ -165,18 +165,22 @@ func Fail(code, detail string) Result {
 // FailureText is the text of an error result; an empty detail is null. Bytes of
 // detail that are not UTF-8 become U+FFFD; nothing is escaped for HTML.
 func FailureText(code, detail string) string {
-	b := append([]byte(`{"error":`), quote(code)...)
+	b := appendQuoted([]byte(`{"error":`), code)
 	b = append(b, `,"detail":`...)
 	if detail == "" {
 		b = append(b, "null"...)
 	} else {
-		b = append(b, quote(detail)...)
+		b = appendQuoted(b, detail)
 	}
 	return string(append(b, '}'))
 }
 
-// quote is text as a JSON string, with only what must be escaped escaped.
-func quote(text string) []byte {
-	b, _ := jsontext.AppendQuote(nil, text) // its error only says that U+FFFD was put in
+// appendQuoted appends text as a JSON string, with only what must be escaped
+// escaped.
+func appendQuoted(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // its error only says that U+FFFD was put in
 	return b
 }
+
+// quote is text as a JSON string.
+func quote(text string) []byte { return appendQuoted(nil, text) }

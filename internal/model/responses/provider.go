@@ -16,6 +16,7 @@ import (
 type Provider struct {
 	client  *wire.Client
 	info    model.Info
+	bedrock bool
 	listing wire.Listing
 }
 
@@ -34,7 +35,7 @@ func New(name string, spec model.Spec, env wire.Env) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{client: client, info: spec.Info()}, nil
+	return &Provider{client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host())}, nil
 }
 
 // Info is how the provider appears in the ready line.
@@ -45,16 +46,18 @@ func (p *Provider) Status() json.RawMessage { return p.client.Status() }
 
 // ServesWebSearch reports whether a request with this web_search setting
 // carries the tool (providers.md 15).
-func (p *Provider) ServesWebSearch(mode string) bool { return mode == "live" || mode == "cached" }
+func (p *Provider) ServesWebSearch(mode string) bool {
+	return !p.bedrock && (mode == "live" || mode == "cached")
+}
 
 // Complete makes one attempt; see model.Provider.
 func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(model.Event), rep *model.Report) (*model.Completion, error) {
 	d := newDecoder(req, rep)
 	call := &wire.Call{
 		Path:      "/responses",
-		Pool:      poolKey(req.Model),
+		Pool:      poolKey(req.Model, p.bedrock),
 		MaxOutput: req.MaxOutput,
-		Prefix:    prefix(req),
+		Prefix:    prefix(req, p.bedrock),
 		Items:     req.Items,
 		Suffix:    []byte(suffix),
 		Stall:     req.Stall,
@@ -79,8 +82,13 @@ func (p *Provider) Models(ctx context.Context) ([]model.Model, error) {
 var dated = regexp.MustCompile(`-[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
 // poolKey is the model without a date stamp, since a snapshot shares its
-// alias's allowance.
-func poolKey(id string) string { return dated.ReplaceAllString(id, "") }
+// alias's allowance. On Bedrock it is the whole id.
+func poolKey(id string, bedrock bool) string {
+	if bedrock {
+		return id
+	}
+	return dated.ReplaceAllString(id, "")
+}
 
 func httpCode(status int, f wire.Failure) string {
 	switch {

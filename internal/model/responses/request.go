@@ -9,8 +9,9 @@ import (
 
 const suffix = `]}`
 
-// prefix is the body up to the first item.
-func prefix(req *model.Request) []byte {
+// prefix is the body up to the first item. bedrock leaves out what Bedrock
+// does not serve.
+func prefix(req *model.Request, bedrock bool) []byte {
 	b := append([]byte(nil), `{"model":`...)
 	b = model.AppendString(b, req.Model)
 	b = append(b, `,"instructions":`...)
@@ -20,7 +21,7 @@ func prefix(req *model.Request) []byte {
 		b = append(b, `,"max_output_tokens":`...)
 		b = strconv.AppendInt(b, req.MaxOutput, 10)
 	}
-	tools := toolsOf(req)
+	tools := toolsOf(req, bedrock)
 	b = append(b, `,"tools":`...)
 	b = append(b, tools...)
 	if tools != "[]" && !req.AllowTools {
@@ -38,12 +39,13 @@ func prefix(req *model.Request) []byte {
 	return append(b, `,"input":[`...)
 }
 
-func toolsOf(req *model.Request) string {
+func toolsOf(req *model.Request, bedrock bool) string {
 	search := ""
-	switch req.WebSearch {
-	case "live":
+	switch {
+	case bedrock:
+	case req.WebSearch == "live":
 		search = `{"type":"web_search"}`
-	case "cached":
+	case req.WebSearch == "cached":
 		search = `{"type":"web_search","external_web_access":false}`
 	}
 	tools := string(req.Tools)

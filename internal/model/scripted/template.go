@@ -128,7 +128,7 @@ func eachString(raw []byte, f func(string) error) error {
 // eachStringAt calls f for every string value (names are not values) with its
 // place in raw.
 func eachStringAt(raw []byte, f func(start, end int, s string) error) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	for {
 		before := int(dec.InputOffset())
 		token, err := dec.ReadToken()

@@ -101,17 +101,26 @@ func (a *attempt) run(parent context.Context) error {
 	defer resp.Body.Close()
 	permit()
 	a.rep.RequestID = resp.Header.Get(a.c.family.RequestID)
-	a.grant.Learn(a.c.family.Limits(resp.Header))
 	if resp.StatusCode/100 == 2 {
+		a.grant.Learn(a.c.family.Limits(resp.Header))
 		return a.stream(parent, ctx, resp)
 	}
-	limit := time.AfterFunc(errorBodyTime, func() { cancel(nil) })
+	return a.refused(parent, resp)
+}
+
+// refused reads the refusal. One for a spent quota teaches the pool nothing:
+// no waiting helps it, and other calls are not to be slowed by it.
+func (a *attempt) refused(parent context.Context, resp *http.Response) error {
+	limit := time.AfterFunc(errorBodyTime, func() { a.cancel(nil) })
 	defer limit.Stop()
-	refused := a.c.refusal(resp)
+	e := a.c.refusal(resp)
 	if parent.Err() != nil {
 		return context.Cause(parent)
 	}
-	return refused
+	if e.Code != "provider_quota_exhausted" {
+		a.grant.Learn(a.c.family.Limits(resp.Header))
+	}
+	return e
 }
 
 // send dispatches the request and waits for the response's headers.

@@ -1,0 +1,60 @@
+# Every target works from a fresh clone with nothing but Go and make. "make
+# demo" and "make test" first see to the few other programs (scripts/need.sh).
+
+# Releases state it: make build VERSION=1.2.3
+VERSION ?= 0.1.0-dev
+
+# Where "make install" puts the program: PREFIX/bin.
+ifeq ($(shell id -u),0)
+PREFIX ?= /usr/local
+else
+PREFIX ?= $(HOME)/.local
+endif
+
+# A clone that another user owns must build too, and the bytes of a build must
+# not depend on the state of the clone.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+.DEFAULT_GOAL := help
+.PHONY: help need build install demo test test-long bench lint fuzz
+
+help:
+	@echo "make demo       build, then watch a bot mend a failing test and survive a kill -9 (no key needed)"
+	@echo "make build      bin/agent, static"
+	@echo "make install    build, then put agent into $(PREFIX)/bin (PREFIX=... changes it)"
+	@echo "make test       formatting, vet for Linux and macOS, and every test; minutes"
+	@echo "make test-long  the same with the race detector and the long tests; needs a C compiler"
+	@echo "make fuzz       every fuzz target, 20,000 executions each (FUZZTIME=... changes it)"
+	@echo "make bench      the benchmarks"
+	@echo "make lint       gofumpt and staticcheck"
+
+need:
+	@scripts/need.sh
+
+# -buildid= and -trimpath: the same source gives the same bytes in any folder.
+build:
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X agent/internal/cli.Version=$(VERSION)' -o bin/agent ./cmd/agent
+
+install: build
+	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'
+	install -m 0755 bin/agent '$(DESTDIR)$(PREFIX)/bin/agent'
+
+demo: need
+	@demo/demo.sh
+
+test: need
+	@scripts/test.sh -timeout=4m
+
+test-long: need
+	@RACE=1 scripts/test.sh -count=1 -timeout=30m -tags long
+
+FUZZTIME ?= 20000x
+fuzz:
+	@scripts/fuzz.sh $(FUZZTIME)
+
+bench:
+	go test -run='^$$' -bench=. -benchmem ./...
+
+lint:
+	@scripts/lint.sh

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"agent/client"
+	"agent/protocol"
+)
+
+// daemon is a running agent serve and the one session that drives it.
+type daemon struct {
+	cmd     *exec.Cmd
+	stray   bytes.Buffer
+	ready   time.Duration // from its start to its ready line
+	pipes   *pipes        // nil: it is on a socket
+	client  *client.Client
+	session *client.Session
+	watch   *watch
+	sampler *sampler
+}
+
+// serveOptions say how a daemon is started.
+type serveOptions struct {
+	agent  string
+	dir    string // its home, and where its socket goes
+	store  string
+	socket bool // else standard input and output
+	flags  []string
+}
+
+// environment is what the measured programs see: none of the caller's
+// settings, so that figures compare.
+func environment(home string, more ...string) []string {
+	return append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C"}, more...)
+}
+
+// serve starts a daemon and waits for its ready line.
+func serve(ctx context.Context, o serveOptions) (*daemon, error) {
+	args := append([]string{"serve", "--store", o.store}, o.flags...)
+	socket := filepath.Join(o.dir, "sock")
+	if o.socket {
+		args = append(args, "--socket", socket)
+	}
+	d := &daemon{cmd: exec.Command(o.agent, args...)}
+	d.cmd.Env = environment(o.dir)
+	d.cmd.Stderr = &d.stray
+	end, err := newPipes(d.cmd)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	end.started()
+	d.client = &client.Client{Target: client.Target{Store: o.store, Socket: socket}, ReadyTimeout: time.Minute}
+	if !o.socket {
+		d.pipes = end
+		d.client.Dial = func(context.Context, string) (net.Conn, error) { return end, nil }
+	} else if err := end.line(); err != nil {
+		return nil, d.failed(err)
+	}
+	if d.session, err = d.client.Session(ctx); err != nil {
+		return nil, d.failed(err)
+	}
+	d.ready = time.Since(began)
+	if got := d.session.Ready().Durability; got != "sqlite_full" {
+		return nil, d.failed(fmt.Errorf("its durability is %q: no figure", got))
+	}
+	d.sampler = startSampler(d.cmd.Process.Pid)
+	return d, nil
+}
+
+// failed ends a daemon that could not be used and adds what it said.
+func (d *daemon) failed(err error) error {
+	d.cmd.Process.Kill()
+	d.cmd.Wait()
+	return fmt.Errorf("%w; the daemon said: %s", err, bytes.TrimSpace(d.stray.Bytes()))
+}
+
+// stop ends the daemon in good order, as its owner does by closing its input
+// or as a signal does, and gives what was sampled of it.
+func (d *daemon) stop() (usage, error) {
+	u, err := d.sampler.stop()
+	if d.watch != nil {
+		err = errors.Join(err, d.watch.failure())
+	}
+	if d.pipes != nil {
+		d.pipes.in.Close()
+	} else {
+		d.cmd.Process.Signal(os.Interrupt)
+	}
+	end := d.cmd.Wait()
+	d.session.Close()
+	d.client.Close()
+	if end != nil {
+		return u, errors.Join(err, fmt.Errorf("the daemon ended with %w: %s", end, d.stray.Bytes()))
+	}
+	return u, err
+}
+
+// stats reads the daemon's own counts.
+func (d *daemon) stats(ctx context.Context) (s protocol.Stats, err error) {
+	err = d.session.Do(ctx, "stats", &protocol.StatsRequest{}, &s)
+	return s, err
+}
+
+// create makes a bot whose model is its name, so that the model server tells
+// bots apart.
+func (d *daemon) create(ctx context.Context, name, workspace string, tools ...string) error {
+	return d.session.Do(ctx, "create", &protocol.Create{
+		Bot: name, Model: "fake/" + name, Instructions: "Be brief.", Tools: tools, Workspace: workspace,
+	}, nil)
+}
+
+// turn is one finished turn as its client saw it.
+type turn struct {
+	first time.Duration // to the first text
+	whole time.Duration // to turn_finished
+}
+
+// run submits a prompt and waits for the end of its turn.
+func (d *daemon) run(ctx context.Context, bot, request, prompt string) (turn, error) {
+	return d.runSeen(ctx, d.watch.expect(bot), bot, request, prompt)
+}
+
+// runSeen is run for a turn that is watched already.
+func (d *daemon) runSeen(ctx context.Context, w *watched, bot, request, prompt string) (turn, error) {
+	began := time.Now()
+	var s protocol.Submitted
+	if err := d.session.Do(ctx, "submit", &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt}, &s); err != nil {
+		return turn{}, err
+	}
+	select {
+	case <-w.done:
+	case <-d.watch.ended:
+		return turn{}, fmt.Errorf("the session ended during a turn: %w", d.watch.failure())
+	case <-ctx.Done():
+		return turn{}, ctx.Err()
+	}
+	if w.end.Status != "completed" {
+		return turn{}, fmt.Errorf("turn %d of %s ended %s: %s", s.Turn, bot, w.end.Status, w.why)
+	}
+	t := turn{whole: w.finished.Sub(began)}
+	if !w.first.IsZero() {
+		t.first = w.first.Sub(began)
+	}
+	return t, nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"agent/internal/fakemodel"
+)
+
+// modelWord, as the first argument, makes this program the model server.
+const modelWord = "fakemodel"
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == modelWord {
+		os.Exit(fakemodel.Main(os.Args[2:]))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// workload is one of the things that can be measured. run is called once for
+// each fresh-process run.
+type workload struct {
+	id  string
+	run func(*bench, context.Context) error
+}
+
+var workloads = []workload{
+	{"W1", (*bench).stream},
+	{"W4", (*bench).smallTurns},
+	{"W5", (*bench).longHistory},
+	{"start", (*bench).startUp},
+}
+
+// bench is one invocation.
+type bench struct {
+	agent  string // the binary that is measured
+	self   string // this program, which also plays the model server
+	dir    string // everything it makes
+	family string
+	quick  bool
+	report *report
+	log    io.Writer
+	stores map[string]string // filled stores by what they hold
+}
+
+// run is the program. Its status is 0, 1 for a workload that failed or, with
+// -check, for a missed target, and 2 for a wrong line.
+func run(ctx context.Context, args []string, out, log io.Writer) int {
+	b := &bench{log: log, report: &report{}, stores: map[string]string{}}
+	var names, jsonFile, dir string
+	var runs int
+	var check, keep bool
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(log)
+	f.StringVar(&names, "w", "W1,W4,W5,start", "`workloads` to run, with commas between")
+	f.IntVar(&runs, "runs", 3, "fresh-process runs of each; the table shows their medians")
+	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses or anthropic")
+	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
+	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
+	f.StringVar(&dir, "dir", "", "`folder` for the stores, on the disk that is to be measured; default a temporary one")
+	f.BoolVar(&check, "check", false, "end with status 1 when a target is missed")
+	f.BoolVar(&b.quick, "quick", false, "small workloads, to see that the program works; compared with nothing")
+	f.BoolVar(&keep, "keep", false, "leave the stores and logs in the folder")
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	chosen, err := choose(names)
+	if err == nil && (runs < 1 || f.NArg() > 0 || b.family != "responses" && b.family != "anthropic") {
+		err = fmt.Errorf("a wrong number of runs, an unknown family or an argument too many; see -help")
+	}
+	if err != nil {
+		fmt.Fprintln(log, "bench:", err)
+		return 2
+	}
+	if b.self, err = os.Executable(); err == nil {
+		b.dir, err = os.MkdirTemp(dir, "agent-bench-")
+	}
+	if err != nil {
+		fmt.Fprintln(log, "bench:", err)
+		return 1
+	}
+	if !keep {
+		defer os.RemoveAll(b.dir)
+	}
+	if err := b.measure(ctx, chosen, runs); err != nil {
+		fmt.Fprintln(log, "bench:", err)
+		return 1
+	}
+	return b.finish(out, jsonFile, check)
+}
+
+// choose finds workloads by their ids.
+func choose(names string) ([]workload, error) {
+	var chosen []workload
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(workloads, func(w workload) bool { return strings.EqualFold(w.id, strings.TrimSpace(name)) })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no workload %q", name)
+		}
+		chosen = append(chosen, workloads[i])
+	}
+	return chosen, nil
+}
+
+// measure runs the workloads. A run that fails ends everything: what is left
+// would be no comparison.
+func (b *bench) measure(ctx context.Context, chosen []workload, runs int) error {
+	if b.agent == "" {
+		b.agent = b.dir + "/agent"
+		if err := build(ctx, b.agent, "agent/cmd/agent"); err != nil {
+			return err
+		}
+	}
+	b.report.Runs, b.report.Family = runs, b.family
+	if err := b.report.describe(ctx, b.agent, b.dir); err != nil {
+		return err
+	}
+	for _, w := range chosen {
+		for n := range runs {
+			fmt.Fprintf(b.log, "%s: run %d of %d\n", w.id, n+1, runs)
+			if err := w.run(b, ctx); err != nil {
+				return fmt.Errorf("%s, run %d: %w", w.id, n+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// finish prints the table and writes the file.
+func (b *bench) finish(out io.Writer, jsonFile string, check bool) int {
+	if !b.quick {
+		b.report.compare(targets)
+	}
+	b.report.print(out)
+	if jsonFile != "" {
+		if err := b.report.write(jsonFile); err != nil {
+			fmt.Fprintln(b.log, "bench:", err)
+			return 1
+		}
+	}
+	if check && b.report.missed() > 0 {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,40 @@
+package main
+
+import "fmt"
+
+// target is a bound on a figure's median. Those of memory are the ones this
+// product sets itself; section 32's are wider (docs/MEASURE.md has both).
+type target struct {
+	workload, kase, name string
+	least, most          float64 // most 0: no upper bound
+}
+
+func (t target) met(v float64) bool { return v >= t.least && (t.most == 0 || v <= t.most) }
+
+func (t target) String() string {
+	switch {
+	case t.least == t.most:
+		return "= " + number(t.most)
+	case t.least == 0:
+		return "≤ " + number(t.most)
+	case t.most == 0:
+		return "≥ " + number(t.least)
+	}
+	return fmt.Sprintf("%s to %s", number(t.least), number(t.most))
+}
+
+var targets = []target{
+	{workload: "W1", kase: streamCase(32, 64), name: "peak", most: 25},
+	{workload: "W1", kase: streamCase(32, 64), name: "streams", least: 32, most: 32},
+	{workload: "W1", kase: streamCase(32, 64), name: "cpu", most: 1.5},
+	{workload: "W1", kase: streamCase(32, 64), name: "turn p99", most: 700},
+	{workload: "W1", kase: streamCase(32, 4), name: "peak", most: 36},
+	{workload: "W1", kase: "1 → 32 × 64 KiB", name: "peak added", most: 8},
+	{workload: "W4", kase: "100,000 ÷ 100 turns", name: "p50", most: 1.3},
+	{workload: "W5", kase: "100,000 ÷ 1,000 items", name: "turn", most: 1.5},
+	{workload: "W5", kase: "100,000 ÷ 1,000 items", name: "request body", least: 0.5, most: 1.5},
+	{workload: "start", kase: "agent --version", name: "wall", most: 10},
+	{workload: "start", kase: "agent run, no daemon", name: "wall", most: 100},
+	{workload: "start", kase: "agent stats, warm", name: "wall", most: 20},
+	{workload: "start", kase: "one text turn", name: "syncs", most: 4},
+}

@@ -1,0 +1,92 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+
+	"agent/client"
+	"agent/protocol"
+)
+
+// One turn, printed as it is written. A daemon is started when none runs.
+func ExampleClient_Run() {
+	ctx := context.Background()
+	c := &client.Client{Starter: &client.Starter{}}
+	defer c.Close()
+	bot, err := c.Create(ctx, &protocol.Create{
+		Bot: "reader", Workspace: "/home/pat/site", Model: "anthropic/claude-sonnet-4-5",
+		Instructions: "Answer from the files here.",
+		Tools:        []string{"read", "shell"}, Sandbox: protocol.SandboxReadOnly,
+	})
+	if errors.Is(err, protocol.BotExists) {
+		bot, err = c.Inspect(ctx, "reader")
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := c.Run(ctx, &protocol.Submit{Bot: bot.Name, BotID: bot.ID, Prompt: "How many pages are there?"},
+		func(e *protocol.Event) error { fmt.Print(e.Text()); return nil })
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("\n%s\n", out.Status)
+}
+
+// A log of all bots that survives restarts of the daemon.
+func ExampleClient_Follow() {
+	var c client.Client
+	var cursor int64 // kept from the last run
+	for e, err := range c.Follow(context.Background(), "*", client.FollowOptions{After: cursor, Reconnect: true, NoDeltas: true}) {
+		if err != nil {
+			log.Fatal(err) // store_changed: start again from 0
+		}
+		if e.Kind == protocol.KindTurnFinished {
+			var end protocol.TurnFinished
+			if err := e.Decode(&end); err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(e.Bot, e.Turn, end.Status)
+		}
+		if e.Durable {
+			cursor = e.Cursor
+		}
+	}
+}
+
+// Refusals are told apart by their code, and facts are read from them. The
+// daemon here is a few lines of the example's own, behind Client.Dial.
+func ExampleClient_Do() {
+	c := &client.Client{Target: client.Target{Store: "/s", Socket: "/s.sock"}, Dial: exampleDaemon}
+	defer c.Close()
+	_, err := c.Submit(context.Background(), &protocol.Submit{Bot: "Ada", Prompt: "Hello"})
+	var refusal *protocol.Error
+	if errors.Is(err, protocol.BudgetExhausted) && errors.As(err, &refusal) {
+		var used int
+		refusal.Fact("tokens_used", &used)
+		fmt.Println(refusal.Op, "refused after", used, "tokens")
+	}
+	// Output: submit refused after 220 tokens
+}
+
+// exampleDaemon refuses every request for want of budget.
+func exampleDaemon(context.Context, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	go func() {
+		defer far.Close()
+		ready, _ := protocol.AppendReady(nil, &protocol.Ready{PID: 1})
+		far.Write(ready)
+		lines := protocol.NewLineReader(far)
+		for {
+			line, err := lines.Next()
+			if err != nil {
+				return
+			}
+			r, _ := protocol.ParseRequest(line)
+			far.Write(protocol.AppendError(nil, r.ID, protocol.Fail(protocol.BudgetExhausted, "").With("tokens_used", 220)))
+		}
+	}()
+	return near, nil
+}

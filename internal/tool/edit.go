@@ -1,0 +1,75 @@
+package tool
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"agent/protocol"
+)
+
+var (
+	//go:embed edit.md
+	editText string
+	//go:embed edit.json
+	editParameters string
+)
+
+// editTool replaces exact text (runtime.md 11, edit).
+var editTool = &builtin[editArgs]{
+	name: "edit", description: editText, parameters: editParameters, check: checkEdit, run: runEdit,
+}
+
+type editArgs struct {
+	Path       arg[string] `json:"path"`
+	Old        arg[string] `json:"old"`
+	New        arg[string] `json:"new"`
+	ReplaceAll arg[bool]   `json:"replace_all"`
+}
+
+func checkEdit(a *editArgs) *Failure {
+	if f := first(checkPath(a.Path), required("old", a.Old), required("new", a.New)); f != nil {
+		return f
+	}
+	if a.Old.value == "" {
+		return invalidf("old is empty; use write to make a file")
+	}
+	if n := len(a.New.value); n > maxWrite {
+		return failuref(protocol.ToolInputLimit, "new is %d bytes; at most %d are taken", n, maxWrite)
+	}
+	return nil
+}
+
+func runEdit(_ context.Context, env *Env, a *editArgs) Result {
+	t, f := env.target(a.Path.value)
+	if f != nil {
+		return env.refuse(f)
+	}
+	data, info, err := env.readWhole(t.path)
+	if errors.Is(err, errStore) {
+		err = errors.New("it belongs to the daemon's own store and is not edited")
+	}
+	if err != nil {
+		return env.refuse(fileFailure(protocol.FileUnreadable, t.given, err))
+	}
+	if f := checkUTF8(data); f != nil {
+		return env.refuse(fileFailure(protocol.FileNotUTF8, t.given, f))
+	}
+	t.info = info
+	changed, count, f := replaceText(data, a.Old.value, a.New.value, a.ReplaceAll.value)
+	if f != nil {
+		return env.refuse(fileFailure(protocol.EditTargetNotFound, t.given, f))
+	}
+	seen, f := env.put(t, changed)
+	if f != nil {
+		return env.refuse(f)
+	}
+	places := "1 occurrence"
+	if count != 1 {
+		places = fmt.Sprint(count, " occurrences")
+	}
+	r := env.text("Replaced %s in %s.", places, t.given)
+	r.Seen = []SeenFile{seen}
+	return r
+}

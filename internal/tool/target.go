@@ -1,0 +1,139 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"agent/protocol"
+)
+
+// target is the file that a call is to change.
+type target struct {
+	given string      // the path as the call names it, for details
+	path  string      // no link at its end
+	info  os.FileInfo // nil where there is no file yet
+	far   bool        // reached by a link from another folder
+}
+
+// maxLinks bounds how many links are followed at a path's end.
+const maxLinks = 40
+
+// target finds the file behind a path: writes go through links, to where a
+// dangling one points, too.
+func (e *Env) target(given string) (target, *Failure) {
+	t := target{given: given, path: e.resolve(given)}
+	if strings.HasSuffix(given, "/") {
+		return t, failuref(protocol.FileNotRegular, "%s: it names a folder", given)
+	}
+	start := filepath.Dir(t.path)
+	for range maxLinks {
+		info, err := os.Lstat(t.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return t, nil
+		case err != nil:
+			return t, fileFailure(protocol.IoError, given, err)
+		case info.Mode()&fs.ModeSymlink == 0:
+			return e.existing(t, info, start)
+		}
+		end, err := os.Readlink(t.path)
+		if err != nil {
+			return t, fileFailure(protocol.IoError, given, err)
+		}
+		if !filepath.IsAbs(end) {
+			end = filepath.Dir(t.path) + "/" + end
+		}
+		t.path = end
+	}
+	return t, failuref(protocol.IoError, "%s: too many links", given)
+}
+
+func (e *Env) existing(t target, info os.FileInfo, start string) (target, *Failure) {
+	err := e.regular(info)
+	if errors.Is(err, errStore) {
+		return t, failuref(protocol.IoError, "%s: it belongs to the daemon's own store and is not written", t.given)
+	}
+	if err != nil {
+		return t, fileFailure(protocol.IoError, t.given, err)
+	}
+	t.info = info
+	from, err1 := os.Stat(start)
+	to, err2 := os.Stat(filepath.Dir(t.path))
+	t.far = err1 != nil || err2 != nil || !os.SameFile(from, to)
+	return t, nil
+}
+
+// real is the target's path without any link, as it is remembered.
+func (t target) real() string {
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(t.path)); err == nil {
+		return filepath.Join(dir, filepath.Base(t.path))
+	}
+	return filepath.Clean(t.path)
+}
+
+// unchanged checks that the bot has read or written an existing target as it
+// is now, and gives its content.
+func (e *Env) unchanged(ctx context.Context, t *target) ([]byte, *Failure) {
+	seen, ok, err := e.Seen.Seen(ctx, t.real())
+	if err != nil {
+		return nil, pastFailure(err)
+	}
+	if !ok {
+		return nil, failuref(protocol.FileChanged, "%s exists and you have not read it: read it first, or change a part of it with edit", t.given)
+	}
+	changed := failuref(protocol.FileChanged, "%s has changed since you read or wrote it: read it again", t.given)
+	if seen.Size != t.info.Size() {
+		return nil, changed
+	}
+	data, info, err := e.readWhole(t.path)
+	if err != nil {
+		return nil, fileFailure(protocol.IoError, t.given, err)
+	}
+	if sha256.Sum256(data) != seen.Hash {
+		return nil, changed
+	}
+	t.info = info
+	return data, nil
+}
+
+// keptEncoding is content as it must be written over old: with the byte-order mark
+// that old has and read does not show. It refuses what would damage old
+// silently: a change of encoding, and replacement characters that stand for
+// bytes which are no UTF-8.
+func keptEncoding(t target, old, content []byte) ([]byte, *Failure) {
+	mark := []byte(byteOrderMark)
+	switch {
+	case wideText(old) != "":
+		return nil, fileFailure(protocol.IoError, t.given, notUTF8(wideText(old)))
+	case !utf8.Valid(old) && bytes.Contains(content, []byte(replacement)):
+		return nil, failuref(protocol.FileNotUTF8,
+			"%s is not UTF-8, and the content has U+FFFD where read showed its bytes; nothing was written: convert the file with shell (iconv) first", t.given)
+	case bytes.HasPrefix(old, mark) && !bytes.HasPrefix(content, mark):
+		return append(mark, content...), nil
+	}
+	return content, nil
+}
+
+// current reports whether the target is still the file that info describes.
+func (t target) current() bool {
+	now, err := os.Lstat(t.path)
+	if t.info == nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return err == nil && os.SameFile(now, t.info) && now.Size() == t.info.Size() && now.ModTime().Equal(t.info.ModTime())
+}
+
+// writable reports whether this process may write the target, which it need
+// not be allowed to replace it.
+func (t target) writable() error {
+	return unix.Faccessat(unix.AT_FDCWD, t.path, unix.W_OK, unix.AT_EACCESS)
+}
