@@ -29,15 +29,30 @@ type pretty struct {
 	bot            string           // whose turn was shown last
 	streamed       map[int64][]byte // by turn: text shown that no message has confirmed
 	used           map[int64]protocol.Usage
-	open           map[int64]int // by turn: calls that have no result yet
-	held           map[int64][]*protocol.Event
+	turns          map[int64]*callsOf
 }
 
 func (a *app) prettyView(l *link, turn int64, made bool) *pretty {
 	p := &pretty{app: a, link: l, turn: turn, made: made, dim: a.colour(), streamed: map[int64][]byte{},
-		used: map[int64]protocol.Usage{}, open: map[int64]int{}, held: map[int64][]*protocol.Event{}}
+		used: map[int64]protocol.Usage{}, turns: map[int64]*callsOf{}}
 	p.text, p.thinking = &filter{to: lines{p}}, &filter{to: lines{p}}
 	return p
+}
+
+// callsOf is what a turn's calls are at.
+type callsOf struct {
+	planned map[string]string // by call: its line, until it was shown
+	open    int               // calls shown that have no result yet
+	held    []*protocol.Event // deltas that came meanwhile
+}
+
+func (p *pretty) calls(turn int64) *callsOf {
+	c := p.turns[turn]
+	if c == nil {
+		c = &callsOf{planned: map[string]string{}}
+		p.turns[turn] = c
+	}
+	return c
 }
 
 // colour reports that stdout is a terminal that shows it.
@@ -73,14 +88,9 @@ func (p *pretty) event(ctx context.Context, e *protocol.Event) error {
 	case protocol.KindMessage:
 		return p.message(ctx, e)
 	case protocol.KindToolStarted:
-		p.open[e.Turn]++
 		return p.toolStarted(e)
 	case protocol.KindToolCompleted:
-		if err := p.toolCompleted(ctx, e); err != nil {
-			return err
-		}
-		p.open[e.Turn]--
-		return p.release(e.Turn)
+		return p.toolCompleted(ctx, e)
 	case protocol.KindWebSearch:
 		var w protocol.WebSearch
 		if err := e.Decode(&w); err != nil || w.Query+w.URL == "" {
@@ -95,8 +105,8 @@ func (p *pretty) event(ctx context.Context, e *protocol.Event) error {
 // results, but a delta comes by a shorter way than they do: it is held until
 // they were shown.
 func (p *pretty) delta(e *protocol.Event) error {
-	if p.open[e.Turn] > 0 {
-		p.held[e.Turn] = append(p.held[e.Turn], e)
+	if c := p.calls(e.Turn); c.open > 0 {
+		c.held = append(c.held, e)
 		return nil
 	}
 	if e.Kind == protocol.KindThinkingDelta {
@@ -108,12 +118,12 @@ func (p *pretty) delta(e *protocol.Event) error {
 
 // release shows what was held, unless a call is still open.
 func (p *pretty) release(turn int64) error {
-	if p.open[turn] > 0 {
+	c := p.calls(turn)
+	if c.open > 0 {
 		return nil
 	}
-	delete(p.open, turn)
-	held := p.held[turn]
-	delete(p.held, turn)
+	held := c.held
+	c.held = nil
 	for _, e := range held {
 		if err := p.delta(e); err != nil {
 			return err
@@ -216,8 +226,11 @@ func (p *pretty) message(ctx context.Context, e *protocol.Event) error {
 	}
 	var text []byte
 	for _, part := range parts(item) {
-		if part.kind == partAssistant {
+		switch part.kind {
+		case partAssistant:
 			text = append(text, part.text...)
+		case partCall:
+			p.calls(e.Turn).planned[part.callID] = callLine(part.name, part.text)
 		}
 	}
 	seen := p.streamed[e.Turn]
@@ -318,7 +331,7 @@ func (p *pretty) retry(e *protocol.Event) error {
 		void = "; the text above since the last message is void"
 		delete(p.streamed, e.Turn)
 	}
-	return p.note("retry %d in %v: %s%s", r.Attempt, time.Duration(r.DelayMS)*time.Millisecond, oneLine(problem(r.Error, r.Detail)), void)
+	return p.note("attempt %d in %v: %s%s", r.Attempt, time.Duration(r.DelayMS)*time.Millisecond, oneLine(problem(r.Error, r.Detail)), void)
 }
 
 func problem(code protocol.Code, detail string) string {
@@ -348,10 +361,11 @@ func (p *pretty) finished(e *protocol.Event) error {
 	if err := e.Decode(&f); err != nil {
 		return err
 	}
-	delete(p.open, e.Turn)
+	p.calls(e.Turn).open = 0
 	if err := p.release(e.Turn); err != nil {
 		return err
 	}
+	delete(p.turns, e.Turn)
 	used := p.used[e.Turn]
 	delete(p.used, e.Turn)
 	delete(p.streamed, e.Turn)

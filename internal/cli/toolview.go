@@ -22,7 +22,14 @@ func (p *pretty) toolStarted(e *protocol.Event) error {
 	if err := e.Decode(&t); err != nil {
 		return err
 	}
-	return p.dimLine(strings.TrimRight("▸ "+oneLine(t.Name)+" "+callSummary(t.Arguments), " "))
+	c := p.calls(e.Turn)
+	delete(c.planned, t.CallID)
+	c.open++
+	return p.dimLine(callLine(t.Name, t.Arguments))
+}
+
+func callLine(name, arguments string) string {
+	return strings.TrimRight("▸ "+oneLine(name)+" "+callSummary(arguments), " ")
 }
 
 // callCommand is what a call's arguments come to for a person: its command or
@@ -69,21 +76,34 @@ func (p *pretty) toolCompleted(ctx context.Context, e *protocol.Event) error {
 	if err := e.Decode(&t); err != nil {
 		return err
 	}
-	if t.Node == 0 {
-		return nil
+	c := p.calls(e.Turn)
+	if line, never := c.planned[t.CallID]; never { // it was refused before it started
+		delete(c.planned, t.CallID)
+		if err := p.dimLine(line); err != nil {
+			return err
+		}
+	} else {
+		c.open = max(c.open-1, 0)
 	}
-	item, err := p.link.Item(ctx, e.Bot, t.Node)
+	if err := p.result(ctx, e.Bot, t.Node); err != nil {
+		return err
+	}
+	return p.release(e.Turn)
+}
+
+// result shows the result at a node.
+func (p *pretty) result(ctx context.Context, bot string, node int64) error {
+	item, err := p.link.Item(ctx, bot, node)
 	if err != nil {
 		return err
 	}
 	for _, part := range parts(item) {
-		if part.kind != partResult {
+		text := resultText(part.text)
+		if part.kind != partResult || text == "" {
 			continue
 		}
-		if text := resultText(part.text); text != "" {
-			if err := p.line(text); err != nil {
-				return err
-			}
+		if err := p.line(text); err != nil {
+			return err
 		}
 	}
 	return nil
