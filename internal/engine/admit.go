@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/internal/window"
@@ -142,7 +140,7 @@ func (a *admission) job(tx *store.Tx) error {
 }
 
 // reconcile answers a known request id (runtime.md 7).
-func (a *admission) reconcile(c *sqlite.Conn, bot *store.Bot, t *store.Turn) error {
+func (a *admission) reconcile(c *store.Conn, bot *store.Bot, t *store.Turn) error {
 	same, err := a.samePrompt(c, bot, t)
 	if err != nil {
 		return err
@@ -156,7 +154,7 @@ func (a *admission) reconcile(c *sqlite.Conn, bot *store.Bot, t *store.Turn) err
 	return nil
 }
 
-func (a *admission) samePrompt(c *sqlite.Conn, bot *store.Bot, t *store.Turn) (bool, error) {
+func (a *admission) samePrompt(c *store.Conn, bot *store.Bot, t *store.Turn) (bool, error) {
 	if t.PromptNode == 0 {
 		return t.Prompt == a.req.Prompt, nil
 	}
@@ -205,7 +203,7 @@ func (a *admission) workspace(bot *store.Bot) (string, error) {
 	return "", nil
 }
 
-func (a *admission) checkFrom(c *sqlite.Conn) error {
+func (a *admission) checkFrom(c *store.Conn) error {
 	f := a.req.From
 	if f == nil {
 		return nil
@@ -219,7 +217,7 @@ func (a *admission) checkFrom(c *sqlite.Conn) error {
 }
 
 // checkFrom says which bot a from names, by id (protocol.md 8).
-func checkFrom(c *sqlite.Conn, f *protocol.From) (int64, error) {
+func checkFrom(c *store.Conn, f *protocol.From) (int64, error) {
 	t, ok, err := store.TurnByID(c, f.Turn)
 	if err != nil {
 		return 0, err
@@ -324,7 +322,7 @@ func submitted(bot *store.Bot, t *store.Turn, duplicate bool) protocol.Submitted
 
 // findBot resolves a name, with the identity that the caller means where it
 // gives one (runtime.md 3).
-func findBot(c *sqlite.Conn, name string, id int64) (store.Bot, error) {
+func findBot(c *store.Conn, name string, id int64) (store.Bot, error) {
 	b, ok, err := store.BotByName(c, name)
 	if err != nil {
 		return b, err

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/internal/tool"
@@ -176,7 +174,7 @@ func (e *Engine) LiveTurns() int {
 }
 
 // read runs f on a query-only connection.
-func (e *Engine) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
+func (e *Engine) read(ctx context.Context, op string, f func(c *store.Conn) error) error {
 	return e.store.Read(ctx, op, func(r *store.Reader) error { return f(r.Conn()) })
 }
 
