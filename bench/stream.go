@@ -124,6 +124,7 @@ func promptOf(bot, turn, size int) string {
 type stage struct {
 	model     *modelServer
 	daemon    *daemon
+	serve     serveOptions
 	store     string
 	workspace string
 }
@@ -154,11 +155,19 @@ func (b *bench) stageOn(ctx context.Context, filled string, flags []string, args
 		return nil, err
 	}
 	flags = append([]string{"--provider", "fake=" + b.family + "," + s.model.url}, flags...)
-	if s.daemon, err = serve(ctx, serveOptions{agent: b.agent, dir: dir, store: s.store, flags: flags}); err != nil {
+	s.serve = serveOptions{agent: b.agent, dir: dir, store: s.store, flags: flags}
+	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.model.close())
 	}
-	s.daemon.startWatch()
 	return s, nil
+}
+
+// start starts the daemon.
+func (s *stage) start(ctx context.Context) (err error) {
+	if s.daemon, err = serve(ctx, s.serve); err == nil {
+		s.daemon.startWatch()
+	}
+	return err
 }
 
 // close ends both; an error of either is no figure.
