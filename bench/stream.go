@@ -73,6 +73,7 @@ func (b *bench) streamOnce(ctx context.Context, name string, agents, size int) (
 	add("sampled RSS", "MiB", inMiB(u.RSS))
 	if u.PSS > 0 {
 		add("sampled PSS", "MiB", inMiB(u.PSS))
+		add("own pages", "MiB", inMiB(u.Own))
 	}
 	add("cpu", "s", u.CPU)
 	add("first text p50", "ms", percentile(first, 50))
