@@ -155,7 +155,10 @@ func (b *bench) measure(ctx context.Context, chosen []workload, runs int) error 
 // finish prints the table and writes the file.
 func (b *bench) finish(out io.Writer, jsonFile string, check bool) int {
 	if !b.quick {
-		b.report.compare(targets)
+		if err := b.report.compare(targets); err != nil {
+			fmt.Fprintln(b.log, "bench:", err)
+			return 1
+		}
 	}
 	b.report.print(out)
 	if jsonFile != "" {
