@@ -59,7 +59,6 @@ type Daemon struct {
 	closing  bool
 	deadline *time.Timer
 	graceEnd time.Time
-	served   sync.WaitGroup
 
 	quit chan error // why to end; the first one counts
 	once sync.Once
@@ -79,11 +78,9 @@ func Run(ctx context.Context, opt Options) error {
 	stop := context.AfterFunc(ctx, func() { d.end(nil) })
 	defer stop()
 	if d.listener != nil {
-		d.served.Add(1)
 		go d.accept()
 		d.armIdle()
 	} else {
-		d.served.Add(1)
 		go d.owner()
 	}
 	d.engine.Run()
@@ -164,7 +161,6 @@ func (d *Daemon) openEngine() error {
 
 // accept takes connections, as many as may be open at once.
 func (d *Daemon) accept() {
-	defer d.served.Done()
 	for {
 		d.mu.Lock()
 		for len(d.sessions) >= protocol.MaxSessions && !d.closing {
@@ -199,7 +195,6 @@ func (d *Daemon) join(s *session) bool {
 		return false
 	}
 	d.sessions[s] = true
-	d.served.Add(1)
 	if d.idle != nil {
 		d.idle.Stop()
 	}
@@ -212,7 +207,6 @@ func (d *Daemon) leave(s *session) {
 	d.room.Signal()
 	d.mu.Unlock()
 	d.armIdle()
-	d.served.Done()
 }
 
 // armIdle starts the idle period when nobody is connected. At its end a turn
@@ -289,13 +283,21 @@ func (d *Daemon) close() {
 		d.opt.Log.Error("the store was not closed cleanly", "error", err)
 	}
 	d.mu.Lock()
+	var outputs []*output
 	for s := range d.sessions {
 		s.endSoon()
+		outputs = append(outputs, s.out)
 	}
 	d.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
-		d.served.Wait()
+		// Not their readers: an owner's waits for input that may never end.
+		for _, o := range outputs {
+			select {
+			case <-o.done:
+			case <-o.failed:
+			}
+		}
 		close(ended)
 	}()
 	select {
@@ -324,7 +326,6 @@ func (s *session) endSoon() {
 // owner serves standard input and output. It sees everything without
 // following, and the daemon ends with it.
 func (d *Daemon) owner() {
-	defer d.served.Done()
 	s := d.newSession(nil)
 	s.out.block = true
 	s.out.write = func(b []byte) error {

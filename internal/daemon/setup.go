@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -141,10 +142,21 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	if limits.OutputTokens != nil {
 		opt.Engine.Limits.MaxOutput = *limits.OutputTokens
 	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		opt.Engine.Peak = limitMemory
+		limitMemory(0)
+	}
 	for _, name := range registry.Names() {
 		opt.Engine.Providers[name], _ = registry.Provider(name)
 	}
 	return opt, nil
+}
+
+// limitMemory sets the collector's backstop: what 32 turns need, and a little
+// more for each that runs beside them. It is far above what is live, so that it
+// never becomes collections without end.
+func limitMemory(turns int) {
+	debug.SetMemoryLimit(36<<20 + 128<<10*int64(max(turns-32, 0)))
 }
 
 // codecs are the families this build has.

@@ -61,6 +61,9 @@ type Config struct {
 	StorePath  string
 	SocketPath string // "" in stdio mode
 	Instance   string // the store's instance value, for cache keys
+	// Peak is told, without a lock held, when more turns run at once than
+	// ever before. Nil: nobody is.
+	Peak func(turns int)
 }
 
 // Engine runs the bots of one store. It is safe for concurrent use.
@@ -78,6 +81,7 @@ type Engine struct {
 	live     map[int64]*task // by bot id: from the commit that starts a turn to the one that ends it
 	active   int64           // slots taken, reservations included
 	ready    int64           // ready turns, as of the last commit
+	peak     int             // the most turns that ran at once
 	starting bool            // a start of a waiting turn is under way
 	open     bool            // recovery is done
 	closing  bool            // no turn starts any more

@@ -302,15 +302,18 @@ func (t *task) omitted(c *store.Conn, from int64) ([]window.Omitted, error) {
 	return list, nil
 }
 
+// shownHead is how much of a prompt is read for its first line, in characters.
+const shownHead = 400
+
 // promptHead is the beginning of a turn's prompt, from its row, or from its
 // node where the row keeps none.
 func promptHead(c *store.Conn, codec model.Codec, turn, node int64) (string, error) {
-	t, ok, err := store.TurnByID(c, turn)
+	head, shared, ok, err := store.PromptHead(c, turn, shownHead)
 	if err != nil {
 		return "", err
 	}
-	if ok && t.PromptNode == 0 {
-		return t.Prompt, nil
+	if ok && shared == 0 {
+		return head, nil
 	}
 	item, _, err := store.ItemOf(c, nil, node)
 	if err != nil {
