@@ -51,6 +51,7 @@ type Daemon struct {
 	listener   *place.Listener
 	scripted   map[string]bool // providers that are scripts
 	admissions chan struct{}
+	deferred   chan struct{}
 
 	mu       sync.Mutex
 	sessions map[*session]bool
@@ -69,7 +70,7 @@ type Daemon struct {
 func Run(ctx context.Context, opt Options) error {
 	d := &Daemon{
 		opt: opt, fan: newFanout(), scripted: map[string]bool{}, quit: make(chan error, 1),
-		admissions: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
+		admissions: make(chan struct{}, protocol.MaxAdmissions), deferred: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
 	}
 	d.room = sync.NewCond(&d.mu)
 	if err := d.open(); err != nil {

@@ -12,7 +12,7 @@ import (
 var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
-	"budgets", "shutdown_grace", "inspect",
+	"budgets", "prune", "shutdown_grace", "inspect",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -39,6 +39,8 @@ func (s *session) handle(req protocol.Request) {
 		s.unfollow(id, p)
 	case *protocol.Shutdown:
 		s.shutdown(req, p)
+	case *protocol.Prune:
+		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
 	default:
 		result, err := s.ask(req)
 		s.settle(id, result, err)

@@ -181,6 +181,22 @@ func (s *session) admit(id json.RawMessage, begin func(done func(any, *protocol.
 	})
 }
 
+// later answers a request when its work is done, while others go on. As many
+// run at once, daemon-wide, as admissions may.
+func (s *session) later(id json.RawMessage, work func() (any, *protocol.Error)) {
+	s.d.deferred <- struct{}{}
+	id = append(json.RawMessage(nil), id...)
+	go func() {
+		defer func() { <-s.d.deferred }()
+		result, err := work()
+		line := answerLine(id, result)
+		if err != nil {
+			line = protocol.AppendError(nil, id, err)
+		}
+		s.out.putWhen(line, func() bool { return true })
+	}()
+}
+
 // waitAdmitted waits for the answers of the admissions sent before.
 func (s *session) waitAdmitted() {
 	s.mu.Lock()

@@ -139,6 +139,9 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},
 	}
+	if limits.RetainTurns != nil {
+		opt.Engine.Limits.RetainTurns = *limits.RetainTurns
+	}
 	if limits.OutputTokens != nil {
 		opt.Engine.Limits.MaxOutput = *limits.OutputTokens
 	}

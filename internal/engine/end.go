@@ -117,7 +117,10 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 		delete(e.live, botID)
 		e.mu.Unlock()
 	})
-	return e.promote(tx, &bot)
+	if err := e.promote(tx, &bot); err != nil {
+		return err
+	}
+	return e.retain(tx, bot.Name, turnID)
 }
 
 func (end *ending) data() json.RawMessage {
@@ -195,7 +198,7 @@ func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end end
 		return err
 	}
 	e.left(tx, t)
-	return nil
+	return e.retain(tx, bot.Name, t.ID)
 }
 
 // left counts a turn out of what waits.

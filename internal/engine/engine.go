@@ -26,6 +26,7 @@ type Limits struct {
 	PendingBytes int64
 	Context      window.Bounds
 	NoteTurns    int64
+	RetainTurns  int64 // 0: all
 	MaxOutput    int64
 	Stall        time.Duration
 	CacheTTL     string
