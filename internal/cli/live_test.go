@@ -177,7 +177,7 @@ func TestManyStartTogether(t *testing.T) {
 	t.Parallel()
 	t.Run("CL-16 sixteen commands and one daemon", func(t *testing.T) {
 		g := newGround(t)
-		unfinishedTurns(g, 128)
+		unfinishedTurns(g, 1023)
 		results := make([]ran, 16)
 		var all sync.WaitGroup
 		for i := range results {
@@ -433,10 +433,6 @@ func TestManyBots(t *testing.T) {
 
 func TestUnsafeFolder(t *testing.T) {
 	dir := filepath.Join("/tmp", "agent-"+strconv.Itoa(os.Geteuid()))
-	info, err := os.Lstat(dir)
-	if err == nil && info.Mode().Perm() != 0o700 {
-		t.Fatalf("%s is not as it should be already", dir)
-	}
 	// The folder is shared by every program of this user, so it is not
 	// loosened here: a store of another test may be served there. What the
 	// command does with the refusal is shown; the check is package place's own
