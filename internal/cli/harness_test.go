@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
 			env.Setenv("MODELS", modelsFile(t))
+			env.Setenv("GORACE", raceOptions)
 			env.Defer(func() { stopDaemons(t, env.WorkDir) })
 			return os.Mkdir(home, 0o700)
 		},
@@ -45,6 +46,10 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// raceOptions keep a command under the race detector from sleeping a second
+// before it exits.
+const raceOptions = "atexit_sleep_ms=0"
 
 // workRoot is a folder whose path leaves room for a socket's address.
 func workRoot(t testing.TB) string {
@@ -172,7 +177,7 @@ func newGround(t testing.TB, env ...string) *ground {
 	if err := os.Mkdir(g.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	g.env = append([]string{"HOME=" + g.home, "PATH=" + os.Getenv("PATH"), "AGENT_PROVIDER=t=scripted," + modelsFile(t)}, env...)
+	g.env = append([]string{"HOME=" + g.home, "PATH=" + os.Getenv("PATH"), "GORACE=" + raceOptions, "AGENT_PROVIDER=t=scripted," + modelsFile(t)}, env...)
 	t.Cleanup(func() { stopDaemons(t, dir) })
 	return g
 }

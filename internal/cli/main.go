@@ -42,11 +42,15 @@ type exit int
 func (e exit) Error() string { return "exit" }
 
 func (a *app) main(args []string) int {
+	if len(args) > 0 && args[0] == serveVerb.name {
+		a.ctx = context.Background() // the daemon has its own signals
+		return a.report(a.execute(args))
+	}
 	ctx, done := endings()
 	a.ctx = ctx
 	defer done()
 	err := a.execute(args)
-	if ended := endedBy(ctx); ended != nil && a.verb != "serve" {
+	if ended := endedBy(ctx); ended != nil {
 		a.sayEnded(ended, err)
 		return ended.status()
 	}
@@ -72,7 +76,7 @@ func (a *app) execute(args []string) error {
 		return err
 	}
 	a.verb = args[0]
-	a.plain = a.verb == "serve"
+	a.plain = a.verb == serveVerb.name
 	line, err := scan(args[1:], a.tables[cmd.Name()], func() { a.pretty = true })
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"agent/client"
@@ -169,6 +170,11 @@ func (r *run) madeFacts(err error) error {
 	if s, ok := err.(stopped); ok {
 		return stopped{r.madeFacts(s.error), s.at}
 	}
+	if r.app.pretty { // which shows no facts
+		made := *coded(err)
+		made.Detail = strings.TrimPrefix(made.Detail+"; ", "; ") + "the new bot " + r.made.Name + " was made and stays"
+		err = &made
+	}
 	err = withFact(err, "bot", r.made.Name)
 	err = withFact(err, "bot_id", r.made.ID)
 	return withFact(err, "created", true)
@@ -177,6 +183,9 @@ func (r *run) madeFacts(err error) error {
 // follow shows what happens from the submission's own event to the turn's end.
 func (r *run) follow(ctx context.Context, sub *protocol.Submitted) error {
 	w := r.app.watch(r.link, sub.Bot, sub.Turn, r.made != nil)
+	if p, ok := w.view.(*pretty); ok {
+		p.turn = sub.Turn
+	}
 	if sub.Cursor != nil {
 		w.options.After = *sub.Cursor - 1
 	} else {

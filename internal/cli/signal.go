@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
+	"time"
 
 	"agent/protocol"
 
@@ -21,6 +23,9 @@ func (e ending) Error() string { return e.signal.String() }
 // status is the exit status of a program ended by the signal.
 func (e ending) status() int { return 128 + int(e.signal) }
 
+// endWithin is how long a command may take to say where to come back to.
+const endWithin = 2 * time.Second
+
 // endings is a context that ends with SIGINT or SIGTERM. SIGPIPE is caught and
 // dropped, so that a closed stdout is an error of a write; ignoring it would be
 // inherited by the daemon we may start.
@@ -31,9 +36,10 @@ func endings() (context.Context, func()) {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	go func() {
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			cancel(ending{s})
-		}
+		e := ending{(<-signals).(syscall.Signal)}
+		cancel(e)
+		// Whoever reads our output may have stopped, and a write waits for them.
+		time.AfterFunc(endWithin, func() { os.Exit(e.status()) })
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
@@ -54,6 +60,7 @@ func endedBy(ctx context.Context) *ending {
 type spot struct {
 	handle string
 	cursor int64
+	again  string // the command that goes on from here, but for the cursor
 }
 
 // stopped is a stream that broke off at a place.
@@ -70,7 +77,8 @@ func (a *app) sayEnded(e *ending, err error) {
 	if !errors.As(err, &s) {
 		return
 	}
-	a.say(s.at.facts(protocol.Fail("interrupted", "this command was ended by "+unix.SignalName(e.signal)+"; the work goes on")))
+	a.say(s.at.facts(protocol.Fail("interrupted", unix.SignalName(e.signal)+" ended this command, not the work; go on with: "+
+		s.at.again+" --after "+strconv.FormatInt(s.at.cursor, 10))))
 }
 
 // facts adds the place to an error.

@@ -34,7 +34,7 @@ func (a *app) watch(l *link, bot string, turn int64, made bool) *watch {
 	w := &watch{app: a, link: l, bot: bot, turn: turn}
 	w.options.Turn = turn
 	if a.pretty {
-		w.view = a.prettyView(l, turn, made)
+		w.view = a.prettyView(l, made)
 	} else {
 		w.view = jsonLines{a}
 	}
@@ -90,7 +90,11 @@ func (w *watch) broken(err error) error {
 }
 
 func (w *watch) spot() spot {
-	s := spot{cursor: w.cursor}
+	who := " --all"
+	if w.bot != "*" {
+		who = " --bot " + shellWord(w.bot)
+	}
+	s := spot{cursor: w.cursor, again: "agent follow" + targetFlags(w.link.target) + who}
 	if w.turn != 0 {
 		s.handle = protocol.TurnHandle(w.bot, w.turn).String()
 	}
@@ -125,6 +129,9 @@ func (w *watch) verdict() error {
 type jsonLines struct{ app *app }
 
 func (j jsonLines) event(_ context.Context, e *protocol.Event) error {
+	if len(e.Line) == 0 { // made by the client: a new connection
+		return nil
+	}
 	return j.app.write(append(appendSafe(nil, e.Line), '\n'))
 }
 
