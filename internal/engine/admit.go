@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	"agent/internal/model"
@@ -43,8 +44,7 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 		return
 	}
 	a.folder = checkFolder(req.Workspace)
-	a.slot = e.reserve()
-	e.store.Go("submit", a.job, func(err error) {
+	e.store.Go("submit", a.run, func(err error) {
 		started := err == nil && a.start != nil
 		if err != nil {
 			e.pending.undo(&a.delta)
@@ -87,6 +87,21 @@ func (a *admission) checkShape() *protocol.Error {
 		}
 	}
 	return nil
+}
+
+// run is the job. It takes a slot, and gives one that it turns out not to need
+// back at once: jobs come one after another, so a request that needs none never
+// keeps one from another.
+func (a *admission) run(tx *store.Tx) error {
+	if !a.slot {
+		a.slot = a.e.reserve()
+	}
+	err := a.job(tx)
+	if a.slot && (err != nil || a.start == nil) {
+		a.slot = false
+		a.e.release()
+	}
+	return err
 }
 
 // job makes every check of runtime.md 6 and writes the turn.
@@ -328,12 +343,20 @@ func findBot(c *store.Conn, name string, id int64) (store.Bot, error) {
 		return b, err
 	}
 	if !ok || b.Status == protocol.StatusDeleting {
-		return b, protocol.Fail(protocol.BotNotFound, name)
+		return b, noBot(name)
 	}
 	if id != 0 && id != b.ID {
-		return b, protocol.Fail(protocol.BotNotFound, fmt.Sprintf("%s is now bot %d, not %d", name, b.ID, id))
+		return b, protocol.Fail(protocol.BotNotFound, fmt.Sprintf("%s is now bot %d, not %d", name, b.ID, max(id, 0)))
 	}
 	return b, nil
+}
+
+// noBot names the bot that is missing, cut where that is no name.
+func noBot(name string) *protocol.Error {
+	if len(name) > protocol.MaxName {
+		name = strings.ToValidUTF8(name[:protocol.MaxName], "") + "…"
+	}
+	return protocol.Fail(protocol.BotNotFound, name)
 }
 
 func botBusy(b *store.Bot, head int64) error {

@@ -65,6 +65,8 @@ type Config struct {
 	// Peak is told, without a lock held, when more turns run at once than
 	// ever before. Nil: nobody is.
 	Peak func(turns int)
+	// Idle is told when the last turn that ran has ended. It must not block.
+	Idle func()
 }
 
 // Engine runs the bots of one store. It is safe for concurrent use.

@@ -22,7 +22,7 @@ func (e *Engine) Bot(ctx context.Context, name string) (*protocol.Bot, *protocol
 			return err
 		}
 		if !ok {
-			return protocol.Fail(protocol.BotNotFound, name)
+			return noBot(name)
 		}
 		rec := e.record(&b)
 		r = &rec

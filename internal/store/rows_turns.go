@@ -67,7 +67,7 @@ var (
 	qCountReady  = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = 'ready'`)
 	qCountQueued = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = 'queued'`)
 	qTurnSteers  = stmt(`SELECT ` + turnColumns + ` FROM turns
-		WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer' AND id <= ?2 ORDER BY id LIMIT ?3`)
+		WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`)
 	qTurnSteerMax = stmt(`SELECT ifnull(max(id), 0) FROM turns WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer'`)
 )
 
@@ -196,15 +196,15 @@ func countWaiting(c *sqlite.Conn, q *query) (n, bytes int64, err error) {
 	return n, bytes, err
 }
 
-// Steers reads a bot's queued steers up to an id, in order.
-func Steers(c *sqlite.Conn, bot string, through int64, limit int, f func(*Turn) bool) error {
+// Steers reads a bot's queued steers after one and up to another, in order.
+func Steers(c *sqlite.Conn, bot string, after, through int64, limit int, f func(*Turn) bool) error {
 	return qTurnSteers.rows(c, func(s *sqlite.Stmt) error {
 		t := scanTurn(s)
 		if !f(&t) {
 			return errStop
 		}
 		return nil
-	}, bot, through, limit)
+	}, bot, after, through, limit)
 }
 
 // NewestSteer is the highest id of a bot's queued steers, 0 when there is none.
