@@ -11,7 +11,7 @@ import (
 // absent here and answers as an unknown one does (protocol.md 4).
 var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
-	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
+	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect",
 }
 
@@ -39,6 +39,8 @@ func (s *session) handle(req protocol.Request) {
 		s.unfollow(id, p)
 	case *protocol.Shutdown:
 		s.shutdown(req, p)
+	case *protocol.Wait:
+		s.wait(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
 	default:

@@ -199,3 +199,16 @@ func TestWALStaysSmall(t *testing.T) {
 		}
 	})
 }
+
+// threads is how many threads a daemon has, on Linux.
+func threads(t *testing.T, p *process) (n int) {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Logf("no /proc: %v", err)
+	}
+	for _, l := range strings.Split(string(b), "\n") {
+		fmt.Sscanf(l, "Threads: %d", &n)
+	}
+	return n
+}

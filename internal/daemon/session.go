@@ -30,6 +30,8 @@ type session struct {
 	mu       sync.Mutex
 	admitted []*slot
 	settled  sync.Cond // admitted became empty
+	waits    map[int64]func()
+	waitSeq  int64
 	replays  sync.WaitGroup
 }
 
@@ -40,7 +42,7 @@ type slot struct {
 }
 
 func (d *Daemon) newSession(conn net.Conn) *session {
-	s := &session{d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{})}
+	s := &session{d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{}), waits: map[int64]func(){}}
 	s.settled.L = &s.mu
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.out = newOutput(conn, func() {
@@ -62,6 +64,7 @@ func (s *session) serve(r io.Reader) {
 	err := s.read(r)
 	s.waitAdmitted()
 	close(s.inputDone)
+	s.forgetWaits()
 	for _, fl := range s.follows {
 		s.stopFollow(fl)
 	}
@@ -185,6 +188,44 @@ func (s *session) admit(id json.RawMessage, begin func(done func(any, *protocol.
 		}
 		s.mu.Unlock()
 	})
+}
+
+// wait answers when its handles have resolved. The end of the session forgets
+// it, its timer included.
+func (s *session) wait(id json.RawMessage, r *protocol.Wait) {
+	id = append(json.RawMessage(nil), id...)
+	s.mu.Lock()
+	s.waitSeq++
+	n := s.waitSeq
+	s.mu.Unlock()
+	answered := false // guarded by s.mu
+	forget := s.d.engine.Wait(r, func(result *protocol.Waited, err *protocol.Error) {
+		line := answerLine(id, result)
+		if err != nil {
+			line = protocol.AppendError(nil, id, err)
+		}
+		s.out.putWhen(line, func() bool { return true })
+		s.mu.Lock()
+		answered = true
+		delete(s.waits, n)
+		s.mu.Unlock()
+	})
+	s.mu.Lock()
+	if !answered {
+		s.waits[n] = forget
+	}
+	s.mu.Unlock()
+}
+
+// forgetWaits drops the waits that stand.
+func (s *session) forgetWaits() {
+	s.mu.Lock()
+	waits := s.waits
+	s.waits = map[int64]func(){}
+	s.mu.Unlock()
+	for _, forget := range waits {
+		forget()
+	}
 }
 
 // later answers a request when its work is done, while others go on. As many

@@ -299,12 +299,12 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 	}
 	a.answer = submitted(bot, &t, false)
 	a.answer.Cursor = &cursor
-	tx.AfterCommit(func() { e.waits(bot.ID, &t) })
+	tx.AfterCommit(func() { e.inLine(bot.ID, &t) })
 	return nil
 }
 
-// waits notes in memory what a commit put in line.
-func (e *Engine) waits(bot int64, t *store.Turn) {
+// inLine notes in memory what a commit put in line.
+func (e *Engine) inLine(bot int64, t *store.Turn) {
 	switch {
 	case t.Status == protocol.StatusReady:
 		e.addReady(1)

@@ -33,17 +33,16 @@ func (t *task) call() (*model.Completion, *view, error) {
 		return nil, nil, err
 	}
 	req, bodies := t.request(v)
-	var spent time.Duration
-	for attempt := 0; ; {
+	attempt, spent := t.attempts, t.spent // of a call that was parked
+	t.attempts, t.spent = 0, 0
+	for {
 		req.Attempt = attempt
 		rep := &model.Report{}
 		began := time.Now()
 		done, err := t.provider.Complete(t.ctx, req, t.sink, rep)
 		if errors.Is(err, model.ErrPaced) {
-			if err := t.pace(rep.ParkFor); err != nil {
-				return nil, nil, err
-			}
-			continue
+			return nil, nil, t.park(parkRecord{Kind: parkPaced, DeadlineMS: nowMS() + rep.ParkFor.Milliseconds(),
+				PacedSinceMS: nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds()})
 		}
 		spent += time.Since(began)
 		t.sentMS = rep.SentMS
@@ -220,14 +219,6 @@ func (t *task) backoff(fail *model.Error, attempt int) time.Duration {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%d", t.turn, attempt))
 	spread := int64(binary.BigEndian.Uint32(sum[:4])%401) - 200 // ± 20 %
 	return max(d+d*time.Duration(spread)/1000, fail.Retry)
-}
-
-// pace waits out a closed pool. The time counts to nobody's attempts.
-func (t *task) pace(d time.Duration) error {
-	began := time.Now()
-	err := sleep(t.ctx, max(d, time.Millisecond))
-	t.pacedMS += time.Since(began).Milliseconds()
-	return err
 }
 
 // sleep waits, or gives the cause of ctx's end.

@@ -24,20 +24,24 @@ func (t *task) runCalls(calls []model.Call) error {
 		if s := t.stopped(); s != nil {
 			return s
 		}
-		if err := t.runCall(&calls[i]); err != nil {
+		if err := t.runCall(&calls[i], calls[i+1:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *task) runCall(call *model.Call) error {
+// runCall runs one call; rest are those behind it, which a park keeps.
+func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	work, refusal := t.plannedRefusal(call)
 	if refusal != nil {
 		return t.finishCall(call, *refusal)
 	}
 	if err := t.startCall(call); err != nil {
 		return err
+	}
+	if call.Name == "wait" {
+		return t.wait(call, rest)
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
 	res := work.Run(ctx, t.env(call), call.Arguments)
@@ -88,6 +92,11 @@ func (t *task) startCall(call *model.Call) error {
 
 // finishCall commits a call's result with all it brings.
 func (t *task) finishCall(call *model.Call, res tool.Result) error {
+	return t.finishCallWith(call, res, nil)
+}
+
+// finishCallWith is finishCall of a result that delivers commands' results.
+func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) error {
 	out := model.Result{CallID: call.ID, Output: res.Output, Failed: res.Failed}
 	var rows []store.PictureRow
 	for _, p := range res.Pictures {
@@ -105,6 +114,11 @@ func (t *task) finishCall(call *model.Call, res tool.Result) error {
 		}
 		if err := t.keep(tx, call.ID, head, &res); err != nil {
 			return err
+		}
+		for _, id := range procs {
+			if err := tx.Delivered(id, head); err != nil {
+				return err
+			}
 		}
 		if err := tx.SetCallStatus(t.turn, call.ID, "completed"); err != nil {
 			return err

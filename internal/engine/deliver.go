@@ -22,17 +22,24 @@ const (
 // Starts go one at a time: each, when committed, asks for the next.
 func (e *Engine) dispatch() {
 	e.mu.Lock()
-	if !e.open || e.closing || e.draining || e.starting || e.ready == 0 || e.full() {
+	if !e.open || e.closing || e.draining || e.starting || e.ready == 0 && len(e.wakes) == 0 || e.full() {
 		e.mu.Unlock()
 		return
 	}
 	e.starting = true
 	e.active++
+	op, start := "start_turn", e.startReady
+	var woken *parkedTurn
+	if len(e.wakes) > 0 { // whose condition was met goes before what never ran
+		woken = e.wakes[0]
+		e.wakes = append(e.wakes[:0:0], e.wakes[1:]...)
+		op, start = "resume", func(tx *store.Tx) (*task, error) { return e.resumeWoken(tx, woken) }
+	}
 	e.mu.Unlock()
 
 	var started *task
-	go e.store.Go("start_turn", func(tx *store.Tx) (err error) {
-		started, err = e.startReady(tx)
+	go e.store.Go(op, func(tx *store.Tx) (err error) {
+		started, err = start(tx)
 		return err
 	}, func(err error) {
 		e.mu.Lock()
@@ -40,11 +47,14 @@ func (e *Engine) dispatch() {
 		if err != nil || started == nil {
 			e.active--
 		}
+		if err != nil && woken != nil {
+			e.wakes = append(e.wakes, woken) // it stays parked, and is tried again
+		}
 		e.mu.Unlock()
 		switch {
 		case err != nil:
-			e.cfg.Log.Error("a ready turn could not be started", "error", err)
-			go func() { // it stays ready, and is tried again
+			e.cfg.Log.Error("a waiting turn could not be started", "op", op, "error", err)
+			go func() { // it stays as it is, and is tried again
 				if e.sleepOpen(retryStart) {
 					e.dispatch()
 				}
@@ -55,6 +65,14 @@ func (e *Engine) dispatch() {
 		}
 		e.dispatch()
 	})
+}
+
+// resumeWoken resumes a parked turn, unless the daemon closes.
+func (e *Engine) resumeWoken(tx *store.Tx, p *parkedTurn) (*task, error) {
+	if e.isDraining() {
+		return nil, nil
+	}
+	return e.resume(tx, p)
 }
 
 // startReady starts the lowest ready turn, or ends it by what is wrong with
@@ -227,6 +245,10 @@ func (b *batch) take(tx *store.Tx, s *store.Turn) error {
 	}
 	data = newObject().int("from", s.ID).int("node", node).done()
 	if _, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindSteered, data); err != nil {
+		return err
+	}
+	bot := store.Bot{ID: t.bot, Name: t.name, Family: string(t.family)}
+	if err := t.e.announce(tx, &bot, s.ID); err != nil {
 		return err
 	}
 	t.e.left(tx, s)

@@ -15,6 +15,7 @@ import (
 
 // ending is how a turn ends.
 type ending struct {
+	parked     bool // the turn goes on without its task
 	status     string
 	checkpoint int64
 	err        protocol.Code
@@ -111,10 +112,16 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	if err := tx.EndTurn(turnID, end.status, nowMS(), end.retries, end.pacedMS); err != nil {
 		return err
 	}
+	if err := tx.ClearPark(turnID); err != nil {
+		return err
+	}
 	if err := tx.EndBot(botID, turnID, end.status); err != nil {
 		return err
 	}
 	if _, err := tx.AddEvent(botID, bot.Name, turnID, protocol.KindTurnFinished, end.data()); err != nil {
+		return err
+	}
+	if err := e.announce(tx, &bot, turnID); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {
@@ -122,6 +129,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 		delete(e.live, botID)
 		idle := len(e.live) == 0
 		e.mu.Unlock()
+		e.unpark(botID)
 		if idle && e.cfg.Idle != nil {
 			e.cfg.Idle()
 		}
@@ -130,6 +138,25 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 		return err
 	}
 	return e.retain(tx, bot.Name, turnID)
+}
+
+// announce tells those who wait for a turn that it has ended, behind its event.
+// Its outcome is taken now where someone waits already: retention may remove it
+// before they look.
+func (e *Engine) announce(tx *store.Tx, bot *store.Bot, turn int64) error {
+	handle := protocol.TurnHandle(bot.Name, turn).String()
+	var outcome json.RawMessage
+	if e.waits.waited(handle) {
+		value, done, err := e.handleValue(tx.Conn(), handle, anyBot)
+		if err != nil {
+			return err
+		}
+		if done {
+			outcome = value
+		}
+	}
+	tx.AfterPublish(func() { e.waits.resolve(handle, outcome) })
+	return nil
 }
 
 func (end *ending) data() json.RawMessage {
@@ -144,10 +171,18 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 	if err := store.OpenCalls(tx.Conn(), turn, func(c store.ToolCall) { open = append(open, c) }); err != nil {
 		return 0, err
 	}
+	raw, err := store.ParkRecord(tx.Conn(), turn)
+	if err != nil {
+		return 0, err
+	}
+	var park parkRecord
+	if raw != nil {
+		_ = json.Unmarshal(raw, &park) // unreadable: the call reads as unknown
+	}
 	codec := e.cfg.Codecs[model.Family(bot.Family)]
 	for _, call := range open {
 		code, detail, mark := protocol.Cancelled, "", "cancelled"
-		if call.Status == "executing" {
+		if call.Status == "executing" && call.CallID != park.CallID {
 			code, detail, mark = protocol.ToolOutcomeUnknown, outcomeUnknownDetail, "outcome_unknown"
 		}
 		item := codec.Result(model.Result{CallID: call.CallID, Output: tool.FailureText(string(code), detail), Failed: true})
@@ -204,6 +239,9 @@ func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end end
 		return err
 	}
 	if _, err := tx.AddEvent(bot.ID, bot.Name, t.ID, protocol.KindTurnFinished, end.data()); err != nil {
+		return err
+	}
+	if err := e.announce(tx, bot, t.ID); err != nil {
 		return err
 	}
 	e.left(tx, t)

@@ -79,15 +79,18 @@ type Engine struct {
 	processes *tool.Slots
 	captures  *tool.Budget
 	pending   pending
+	waits     waits
 
 	mu       sync.Mutex
-	live     map[int64]*task // by bot id: from the commit that starts a turn to the one that ends it
-	active   int64           // slots taken, reservations included
-	ready    int64           // ready turns, as of the last commit
-	peak     int             // the most turns that ran at once
-	starting bool            // a start of a waiting turn is under way
-	open     bool            // recovery is done
-	closing  bool            // no turn starts any more
+	live     map[int64]*task       // by bot id: from the commit that starts a turn to the one that ends it
+	parked   map[int64]*parkedTurn // by bot id: from the commit that parks a turn
+	wakes    []*parkedTurn         // parked turns whose condition is met, first come first
+	active   int64                 // slots taken, reservations included
+	ready    int64                 // ready turns, as of the last commit
+	peak     int                   // the most turns that ran at once
+	starting bool                  // a start of a waiting turn is under way
+	open     bool                  // recovery is done
+	closing  bool                  // no turn starts any more
 	draining bool
 	totals   protocol.TokenStats
 
@@ -97,7 +100,7 @@ type Engine struct {
 // New makes an engine. It runs nothing until Recover.
 func New(cfg Config) *Engine {
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, tools: map[string]tool.Tool{},
+		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, parked: map[int64]*parkedTurn{}, tools: map[string]tool.Tool{},
 		processes: tool.NewSlots(int(cfg.Limits.Processes)),
 		captures:  tool.NewBudget(16 << 20),
 	}
@@ -134,7 +137,7 @@ func (e *Engine) reserve() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	limit := e.cfg.Limits.Active
-	if e.closing || e.draining || limit > 0 && e.active+e.ready >= limit {
+	if e.closing || e.draining || limit > 0 && e.active+e.ready+int64(len(e.wakes)) >= limit {
 		return false
 	}
 	e.active++
@@ -157,6 +160,20 @@ func (e *Engine) addReady(n int64) {
 	e.mu.Lock()
 	e.ready += n
 	e.mu.Unlock()
+}
+
+// goLive enters a turn that a commit started or resumed.
+func (e *Engine) goLive(t *task) {
+	e.mu.Lock()
+	e.live[t.bot] = t
+	e.tasks.Add(1)
+	n := len(e.live)
+	more := n > e.peak
+	e.peak = max(e.peak, n)
+	e.mu.Unlock()
+	if more && e.cfg.Peak != nil {
+		e.cfg.Peak(n)
+	}
 }
 
 // taskOf is the live turn of a bot, nil when it has none.

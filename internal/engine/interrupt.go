@@ -19,7 +19,7 @@ func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *pro
 	cause := &stop{err: protocol.Cancelled, why: req.Reason, kind: tool.StopInterrupt}
 	answer := &protocol.Interrupted{InterruptRequested: true, Turn: req.Turn}
 	err := e.store.Do("interrupt", func(tx *store.Tx) error {
-		answer.Queued = false
+		answer.Queued, answer.Parked = false, false
 		c := tx.Conn()
 		bot, err := findBot(c, req.Bot, 0)
 		if err != nil {
@@ -28,6 +28,16 @@ func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *pro
 		if bot.RunningTurn != 0 && bot.RunningTurn == req.Turn {
 			// Now, and not after the commit: an end of this turn may be the
 			// next job of the group, and must find the cause.
+			if bot.Status == protocol.StatusWaiting || bot.Status == protocol.StatusPaced {
+				answer.Parked = true
+				t, _, err := store.TurnByID(c, req.Turn)
+				if err != nil {
+					return err
+				}
+				end := interrupted(cause)
+				end.retries, end.pacedMS = t.Retries, t.PacedMS
+				return e.endTurn(tx, bot.ID, req.Turn, end)
+			}
 			if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {
 				t.stopWith(cause)
 			}
@@ -103,6 +113,7 @@ func (e *Engine) Close() {
 	}
 	e.mu.Unlock()
 	e.tasks.Wait()
+	e.waits.stop()
 }
 
 // sleepOpen waits, and reports whether the engine still runs turns.

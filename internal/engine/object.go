@@ -76,6 +76,16 @@ func (o *object) raw(k string, v []byte) *object {
 	return o
 }
 
+// member is raw under a name that comes from outside.
+func (o *object) member(name string, v []byte) *object {
+	if len(o.b) > 1 {
+		o.b = append(o.b, ',')
+	}
+	o.b, _ = jsontext.AppendQuote(o.b, name)
+	o.b = append(append(o.b, ':'), v...)
+	return o
+}
+
 func (o *object) strs(k string, v []string) *object {
 	o.key(k)
 	o.b = append(o.b, '[')

@@ -12,6 +12,9 @@ func (e *Engine) Recover() error {
 	if err := e.store.Do("recover", e.recoverRunning); err != nil {
 		return err
 	}
+	if err := e.registerParked(); err != nil {
+		return err
+	}
 	return e.store.Do("recount", func(tx *store.Tx) error {
 		c := tx.Conn()
 		ready, readyBytes, err := store.CountReady(c)

@@ -12,7 +12,9 @@ func (e *Engine) Stats() *protocol.Stats {
 	defer e.mu.Unlock()
 	tokens := e.totals
 	tokens.CacheHit = cacheHit(tokens.CachedInputTokens, tokens.InputTokens)
+	waiting, paced := e.parkedCounts()
 	return &protocol.Stats{
+		WaitingTurns: waiting, PacedTurns: paced, Handles: protocol.HandleStats{Waiters: e.waits.waiters()},
 		ActiveTurns: int64(len(e.live)), ActiveLimit: l.Active, QueuedTurns: turns, PendingBytes: bytes,
 		PendingLimit: l.Pending, PendingBytesLimit: l.PendingBytes, ProcessLimit: l.Processes,
 		Approvers: []string{}, ServedTools: []string{}, Companions: []protocol.Companion{},

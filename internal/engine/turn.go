@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"agent/internal/model"
 	"agent/internal/store"
@@ -49,6 +51,12 @@ type task struct {
 	turnState string
 	sentMS    int64
 	note      contextNote
+	// Of a turn that was parked: what is left to do of that, and how far its
+	// unfinished model call had come.
+	resumed  *parkRecord
+	outcomes map[string]json.RawMessage
+	attempts int
+	spent    time.Duration
 }
 
 // stop is why a turn is ended from outside; the first one wins.
@@ -77,15 +85,11 @@ func (t *task) stopped() *stop {
 // start makes a turn run: its prompt joins the lineage and the bot is its. The
 // task it gives is launched after the commit (runtime.md 25).
 func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, int64, error) {
-	ref := effective(turn.Model, bot.Provider+"/"+bot.Model)
-	name, _, _ := protocol.ParseModelRef(ref)
-	family := model.Family(bot.Family)
-	provider, perr := e.provider(name, family)
+	t, perr := e.taskFor(bot, turn)
 	if perr != nil {
 		return nil, 0, perr
 	}
-	codec := e.cfg.Codecs[family]
-	node, err := appendPrompt(tx, codec, bot.Head, turn, true)
+	node, err := appendPrompt(tx, t.codec, bot.Head, turn, true)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -95,8 +99,8 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 	if err := tx.RunBot(bot.ID, turn.ID, node); err != nil {
 		return nil, 0, err
 	}
-	workspace := effective(turn.Workspace, bot.Workspace)
-	o := newObject().str("request_id", turn.RequestID).int("node", node).str("workspace", workspace).str("model", ref)
+	t.head = node
+	o := newObject().str("request_id", turn.RequestID).int("node", node).str("workspace", t.workspace).str("model", t.model)
 	cursor, err := tx.AddEvent(bot.ID, bot.Name, turn.ID, protocol.KindAccepted, authorship(o, turn).done())
 	if err != nil {
 		return nil, 0, err
@@ -105,26 +109,34 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 	if err != nil {
 		return nil, 0, err
 	}
+	t.steer.Store(steer != 0)
+	tx.AfterCommit(func() { e.goLive(t) })
+	return t, cursor, nil
+}
+
+// taskFor makes the task of a turn from its rows, or says why the turn cannot
+// go on with its provider.
+func (e *Engine) taskFor(bot *store.Bot, turn *store.Turn) (*task, *protocol.Error) {
+	ref := effective(turn.Model, bot.Provider+"/"+bot.Model)
+	name, _, _ := protocol.ParseModelRef(ref)
+	family := model.Family(bot.Family)
+	provider, err := e.provider(name, family)
+	if err != nil {
+		return nil, err
+	}
 	t := &task{
-		e: e, bot: bot.ID, name: bot.Name, family: family, codec: codec, provider: provider, model: ref,
-		workspace: workspace, turn: turn.ID, effective: bot.Effective(),
-		creator: bot.CreatedBy, creatorID: bot.CreatedByID, head: node, used: bot.TokensUsed, budget: bot.Budget,
+		e: e, bot: bot.ID, name: bot.Name, family: family, codec: e.cfg.Codecs[family], provider: provider, model: ref,
+		workspace: effective(turn.Workspace, bot.Workspace), turn: turn.ID, effective: bot.Effective(),
+		creator: bot.CreatedBy, creatorID: bot.CreatedByID, head: bot.Head, used: bot.TokensUsed, budget: bot.Budget,
+		rounds: turn.Rounds, retries: turn.Retries, pacedMS: turn.PacedMS,
+	}
+	if turn.External != nil {
+		if json.Unmarshal(turn.External, &t.external) != nil {
+			return nil, protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("turns %d: external cannot be read", turn.ID))
+		}
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
-	t.steer.Store(steer != 0)
-	tx.AfterCommit(func() {
-		e.mu.Lock()
-		e.live[t.bot] = t
-		e.tasks.Add(1)
-		n := len(e.live)
-		more := n > e.peak
-		e.peak = max(e.peak, n)
-		e.mu.Unlock()
-		if more && e.cfg.Peak != nil {
-			e.cfg.Peak(n)
-		}
-	})
-	return t, cursor, nil
+	return t, nil
 }
 
 // appendPrompt puts a turn's user item behind head. own is false for a steer,
@@ -172,12 +184,17 @@ func authorship(o *object, t *store.Turn) *object {
 func (t *task) launch() {
 	go func() {
 		defer t.e.tasks.Done()
-		t.finish(t.loop())
+		if end := t.loop(); !end.parked {
+			t.finish(end)
+		}
 	}()
 }
 
 // loop is the turn loop of runtime.md 5. It returns how the turn ends.
 func (t *task) loop() ending {
+	if err := t.takeUp(); err != nil {
+		return t.endOf(err)
+	}
 	for {
 		if s := t.stopped(); s != nil {
 			return interrupted(s)
@@ -226,6 +243,9 @@ func (t *task) overBound() (ending, bool) {
 // endOf turns the error of a step into the turn's end. What was stopped from
 // outside ends by that, whatever the step said of it.
 func (t *task) endOf(err error) ending {
+	if err == errParked {
+		return ending{parked: true}
+	}
 	if s := t.stopped(); s != nil {
 		return interrupted(s)
 	}
