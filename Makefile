@@ -25,7 +25,7 @@ help:
 	@echo "make test       formatting, vet for Linux and macOS, and every test; minutes"
 	@echo "make test-long  the same with the race detector and the long tests; needs a C compiler"
 	@echo "make fuzz       every fuzz target, 20,000 executions each (FUZZTIME=... changes it)"
-	@echo "make bench      the benchmarks"
+	@echo "make bench      the workloads, measured from outside and compared with their targets"
 	@echo "make lint       gofumpt and staticcheck"
 
 need:
@@ -54,7 +54,8 @@ fuzz:
 	@scripts/fuzz.sh $(FUZZTIME)
 
 bench:
-	go test -run='^$$' -bench=. -benchmem ./...
+	@mkdir -p bench/out
+	go run ./bench -json bench/out/figures.json
 
 lint:
 	@scripts/lint.sh

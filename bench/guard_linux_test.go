@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
 
 	"agent/protocol"
 )
 
-// The daemon's memory budget (runtime.md 32, RT-101). Passing the first fails
-// the tests; passing the second is only said, since it is the goal on a quiet
-// machine.
+// The daemon's memory budget (runtime.md 32, RT-101; the wider of its bounds).
+// Passing it fails the tests; passing the goal is only said, since the goal is
+// for a quiet machine.
 const (
 	budget       = 40 * mib
 	goal         = 25 * mib
@@ -39,7 +40,76 @@ func TestGuard(t *testing.T) {
 	b := guard(t)
 	t.Run("RT-101 32 streams with 1 MiB of history each stay within the memory budget", b.guardStreams)
 	t.Run("RT-101 10,000 idle bots cost next to nothing", b.guardIdle)
+	t.Run("RT-103 a filled store is one that the daemon goes on with", b.guardFilled)
 }
+
+// guardFilled goes on with filled stores: the daemon must read their rows back
+// whole, and the model server must accept the histories it makes of them.
+func (b *bench) guardFilled(t *testing.T) {
+	for _, family := range []string{"responses", "anthropic"} {
+		t.Run(family, func(t *testing.T) {
+			b.family, b.quick, b.dir, b.stores, b.report = family, true, t.TempDir(), map[string]string{}, &report{Runs: 1}
+			if err := errors.Join(b.smallTurns(t.Context()), b.longHistory(t.Context()), b.startUp(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			figures := map[string]float64{}
+			for _, f := range b.report.Figures {
+				figures[f.Workload+" "+f.Case+" "+f.Name] = f.Median
+				if f.Median <= 0 {
+					t.Errorf("%s, %s: %s is %v", f.Workload, f.Case, f.Name, f.Median)
+				}
+			}
+			if body := figures["W5 2,000 ÷ 1,000 items request body"]; body < 0.5 || body > 1.5 {
+				t.Errorf("RT-103: the request grew with the history, by %v", body)
+			}
+			if n := figures["start one text turn syncs"]; n > 4 {
+				t.Errorf("a text turn makes %v commits; 4 are allowed", n)
+			}
+			b.checkWhole(t)
+		})
+	}
+}
+
+// checkWhole reads every item of a filled store through the daemon.
+func (b *bench) checkWhole(t *testing.T) {
+	s, err := b.stageOn(t.Context(), b.stores["W4 100"], nil, "-identity", "model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	items, calls := 0, map[string]bool{}
+	from := protocol.Opt[int64]{}
+	for {
+		var page protocol.NodePage
+		if err := s.daemon.session.Do(t.Context(), "history_nodes", &protocol.HistoryNodes{Bot: botName(0), From: from, Limit: protocol.Set[int64](100)}, &page); err != nil {
+			t.Fatal(err)
+		}
+		var nodes []int64
+		for _, n := range page.Nodes {
+			nodes = append(nodes, n.Node)
+		}
+		var got protocol.ItemPage
+		if err := s.daemon.session.Do(t.Context(), "history_items", &protocol.HistoryItems{Bot: botName(0), Nodes: nodes}, &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range got.Items {
+			items++
+			for _, id := range callIDs.FindAllString(string(item.Item), -1) {
+				calls[id] = true
+			}
+		}
+		if page.NextFrom == nil {
+			break
+		}
+		from = protocol.Set(*page.NextFrom)
+	}
+	if items != 400 || len(calls) != 100 {
+		t.Errorf("%d items with %d calls in 100 turns, want 400 with 100", items, len(calls))
+	}
+}
+
+// callIDs finds the ids of the model server's calls.
+var callIDs = regexp.MustCompile(`\b(call_f|toolu_)[0-9a-f]{16}\b`)
 
 func (b *bench) guardStreams(t *testing.T) {
 	for _, family := range []string{"responses", "anthropic"} {
@@ -56,9 +126,10 @@ func (b *bench) guardStreams(t *testing.T) {
 	}
 }
 
-// longStreams gives the peak of a daemon whose bots all stream at the same
-// moment, at the end of their histories: no reply of the last turns ends
-// before all have begun.
+// longStreams gives the peak of a fresh daemon whose bots all have a history of
+// 1 MiB and all stream at the same moment. The daemon that took the prompts in
+// is another one: 32 prompts of 256 KiB at once cost what they cost, and are
+// no streams.
 func (b *bench) longStreams(t *testing.T) (peak int64) {
 	ctx := t.Context()
 	s, err := b.stage(ctx, "-identity", "model", "-deltas", "20", "-size", "256", "-gap", "1ms")
@@ -67,19 +138,23 @@ func (b *bench) longStreams(t *testing.T) (peak int64) {
 	}
 	err = s.create(ctx, guardStreams)
 	if err == nil {
-		_, err = s.streams(ctx, guardStreams, guardTurns-1, protocol.MaxPrompt)
+		_, err = s.streams(ctx, guardStreams, guardTurns, protocol.MaxPrompt)
 	}
-	if err == nil {
-		err = s.heldTurns(ctx)
+	taken, end := s.daemon.stop()
+	if err := errors.Join(err, end, s.start(ctx)); err != nil {
+		t.Fatal(err, s.model.close())
 	}
+	t.Logf("peak while the prompts came in: %.1f MiB", inMiB(taken.Peak))
+	err = s.heldTurns(ctx)
 	stats, serr := s.model.stats()
 	u, end := s.close()
 	if err := errors.Join(err, serr, end); err != nil {
 		t.Fatal(err)
 	}
-	if stats.MaxOpen != guardStreams || stats.Completed != guardStreams*guardTurns {
-		t.Fatalf("the provider saw %d of %d streams at once and finished %d of %d", stats.MaxOpen, guardStreams,
-			stats.Completed, guardStreams*guardTurns)
+	const turns = guardStreams * (guardTurns + 1)
+	if stats.MaxOpen != guardStreams || stats.Completed != turns || stats.BytesIn < guardStreams*3*mib {
+		t.Fatalf("the provider saw %d of %d streams at once, finished %d of %d and read %d bytes",
+			stats.MaxOpen, guardStreams, stats.Completed, turns, stats.BytesIn)
 	}
 	return u.Peak
 }
@@ -97,7 +172,7 @@ func (s *stage) heldTurns(ctx context.Context) error {
 	for n := range guardStreams {
 		turns[n] = s.daemon.watch.expect(botName(n))
 		wait.Go(func() {
-			_, errs[n] = s.daemon.runSeen(ctx, turns[n], botName(n), "held", promptOf(n, guardTurns, protocol.MaxPrompt))
+			_, errs[n] = s.daemon.runSeen(ctx, turns[n], botName(n), "held", promptOf(n, guardTurns, kib))
 			if errs[n] != nil {
 				failed <- struct{}{}
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -82,10 +83,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, "bench:", err)
 		return 2
 	}
-	if b.self, err = os.Executable(); err == nil {
-		b.dir, err = os.MkdirTemp(dir, "agent-bench-")
-	}
-	if err != nil {
+	if err := b.place(dir); err != nil {
 		fmt.Fprintln(log, "bench:", err)
 		return 1
 	}
@@ -97,6 +95,24 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return 1
 	}
 	return b.finish(out, jsonFile, check)
+}
+
+// place settles where everything is, by absolute paths: the programs that are
+// measured run in folders of their own.
+func (b *bench) place(dir string) (err error) {
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.agent != "" {
+		if b.agent, err = filepath.Abs(b.agent); err != nil {
+			return err
+		}
+	}
+	if b.dir, err = os.MkdirTemp(dir, "agent-bench-"); err != nil {
+		return err
+	}
+	b.dir, err = filepath.Abs(b.dir)
+	return err
 }
 
 // choose finds workloads by their ids.
@@ -139,7 +155,10 @@ func (b *bench) measure(ctx context.Context, chosen []workload, runs int) error 
 // finish prints the table and writes the file.
 func (b *bench) finish(out io.Writer, jsonFile string, check bool) int {
 	if !b.quick {
-		b.report.compare(targets)
+		if err := b.report.compare(targets); err != nil {
+			fmt.Fprintln(b.log, "bench:", err)
+			return 1
+		}
 	}
 	b.report.print(out)
 	if jsonFile != "" {

@@ -93,19 +93,28 @@ func (r *report) add(workload, kase, name, unit string, value float64) {
 		Values: []float64{value}, Median: value})
 }
 
-// compare gives each figure that has a target its verdict, by the median.
-func (r *report) compare(targets []target) {
-	for _, f := range r.Figures {
-		for _, t := range targets {
+// compare gives each figure that has a target its verdict, by the median. A
+// target of a workload that ran, for which there is no figure, is an error: it
+// would be met by silence.
+func (r *report) compare(targets []target) error {
+	for _, t := range targets {
+		ran, found := false, false
+		for _, f := range r.Figures {
+			ran = ran || f.Workload == t.workload
 			if t.workload != f.Workload || t.kase != f.Case || t.name != f.Name {
 				continue
 			}
+			found = true
 			f.Target, f.Verdict = t.String(), "OK"
 			if !t.met(f.Median) {
 				f.Verdict = "MISS"
 			}
 		}
+		if ran && !found {
+			return fmt.Errorf("%s, %s: no %s was measured, which has a target", t.workload, t.kase, t.name)
+		}
 	}
+	return nil
 }
 
 // missed counts the targets that were not met.

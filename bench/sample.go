@@ -14,6 +14,7 @@ const sampleEvery = 100 * time.Millisecond
 type usage struct {
 	RSS   int64   // most seen
 	PSS   int64   // most seen; Linux
+	Own   int64   // most seen of RSS that no file backs, so that is not the program itself; Linux
 	Peak  int64   // the kernel's own high-water mark where it keeps one, else RSS
 	CPU   float64 // seconds of user and system time since the process started
 	Looks int     // samples taken
@@ -21,7 +22,7 @@ type usage struct {
 
 // add takes a sample into account.
 func (u *usage) add(s usage) {
-	u.RSS, u.PSS, u.CPU = max(u.RSS, s.RSS), max(u.PSS, s.PSS), s.CPU
+	u.RSS, u.PSS, u.Own, u.CPU = max(u.RSS, s.RSS), max(u.PSS, s.PSS), max(u.Own, s.Own), s.CPU
 	u.Peak = max(u.Peak, s.Peak, s.RSS)
 	u.Looks++
 }

@@ -33,6 +33,9 @@ func sample(pid int) (usage, error) {
 	if u.Peak, err = field(status, "VmHWM:"); err != nil {
 		return u, err
 	}
+	if u.Own, err = field(status, "RssAnon:"); err != nil {
+		return u, err
+	}
 	if u.PSS, err = field(rollup, "Pss:"); err != nil {
 		return u, err
 	}

@@ -73,6 +73,7 @@ func (b *bench) streamOnce(ctx context.Context, name string, agents, size int) (
 	add("sampled RSS", "MiB", inMiB(u.RSS))
 	if u.PSS > 0 {
 		add("sampled PSS", "MiB", inMiB(u.PSS))
+		add("own pages", "MiB", inMiB(u.Own))
 	}
 	add("cpu", "s", u.CPU)
 	add("first text p50", "ms", percentile(first, 50))
@@ -124,6 +125,7 @@ func promptOf(bot, turn, size int) string {
 type stage struct {
 	model     *modelServer
 	daemon    *daemon
+	serve     serveOptions
 	store     string
 	workspace string
 }
@@ -154,11 +156,19 @@ func (b *bench) stageOn(ctx context.Context, filled string, flags []string, args
 		return nil, err
 	}
 	flags = append([]string{"--provider", "fake=" + b.family + "," + s.model.url}, flags...)
-	if s.daemon, err = serve(ctx, serveOptions{agent: b.agent, dir: dir, store: s.store, flags: flags}); err != nil {
+	s.serve = serveOptions{agent: b.agent, dir: dir, store: s.store, flags: flags}
+	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.model.close())
 	}
-	s.daemon.startWatch()
 	return s, nil
+}
+
+// start starts the daemon.
+func (s *stage) start(ctx context.Context) (err error) {
+	if s.daemon, err = serve(ctx, s.serve); err == nil {
+		s.daemon.startWatch()
+	}
+	return err
 }
 
 // close ends both; an error of either is no figure.

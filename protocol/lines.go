@@ -21,7 +21,7 @@ var (
 var lineBuffers = [...]struct {
 	size int
 	pool sync.Pool
-}{{size: 4 << 10}, {size: 64 << 10}, {size: MaxLine}}
+}{{size: 4 << 10}, {size: 24 << 10}, {size: 96 << 10}, {size: 384 << 10}, {size: MaxLine}}
 
 // A LineReader yields the lines of a stream, one at a time and each at most
 // MaxLine long. It is not safe for concurrent use.

@@ -51,6 +51,7 @@ type Daemon struct {
 	listener   *place.Listener
 	scripted   map[string]bool // providers that are scripts
 	admissions chan struct{}
+	deferred   chan struct{}
 
 	mu       sync.Mutex
 	sessions map[*session]bool
@@ -59,7 +60,6 @@ type Daemon struct {
 	closing  bool
 	deadline *time.Timer
 	graceEnd time.Time
-	served   sync.WaitGroup
 
 	quit chan error // why to end; the first one counts
 	once sync.Once
@@ -70,7 +70,7 @@ type Daemon struct {
 func Run(ctx context.Context, opt Options) error {
 	d := &Daemon{
 		opt: opt, fan: newFanout(), scripted: map[string]bool{}, quit: make(chan error, 1),
-		admissions: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
+		admissions: make(chan struct{}, protocol.MaxAdmissions), deferred: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
 	}
 	d.room = sync.NewCond(&d.mu)
 	if err := d.open(); err != nil {
@@ -79,11 +79,9 @@ func Run(ctx context.Context, opt Options) error {
 	stop := context.AfterFunc(ctx, func() { d.end(nil) })
 	defer stop()
 	if d.listener != nil {
-		d.served.Add(1)
 		go d.accept()
 		d.armIdle()
 	} else {
-		d.served.Add(1)
 		go d.owner()
 	}
 	d.engine.Run()
@@ -115,7 +113,9 @@ func (d *Daemon) open() (err error) {
 		return nil
 	}
 	if d.listener, err = claim.Listen(); err != nil {
-		return errors.Join(err, d.store.Close(), claim.Close())
+		d.store.Close()
+		claim.Close()
+		return err
 	}
 	if _, err := d.opt.Stdout.Write(d.readyLine(nil)); err != nil {
 		d.opt.Log.Warn("nobody reads the ready line", "error", err)
@@ -129,7 +129,15 @@ func (d *Daemon) openStore() (err error) {
 		return err
 	}
 	if err := d.openEngine(); err != nil {
-		return errors.Join(err, d.store.Close())
+		select {
+		case damaged := <-d.store.Fatal(): // met while recovering: what it is called at open
+			err = damaged
+		default:
+		}
+		if cerr := d.store.Close(); cerr != nil {
+			d.opt.Log.Error("the store was not closed cleanly", "error", cerr)
+		}
+		return err
 	}
 	return nil
 }
@@ -138,7 +146,7 @@ func (d *Daemon) openEngine() error {
 	instance, _ := d.store.Identity()
 	cfg := d.opt.Engine
 	cfg.Store, cfg.Live, cfg.StorePath, cfg.SocketPath, cfg.Instance = d.store, d.fan, d.opt.Store, d.opt.Socket, instance
-	cfg.Log = d.opt.Log
+	cfg.Log, cfg.Idle = d.opt.Log, d.armIdle
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
 		if p.Info().Family == model.FamilyScripted {
@@ -164,7 +172,7 @@ func (d *Daemon) openEngine() error {
 
 // accept takes connections, as many as may be open at once.
 func (d *Daemon) accept() {
-	defer d.served.Done()
+	wait := time.Duration(0)
 	for {
 		d.mu.Lock()
 		for len(d.sessions) >= protocol.MaxSessions && !d.closing {
@@ -176,10 +184,14 @@ func (d *Daemon) accept() {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			d.opt.Log.Warn("a connection was not taken", "error", err)
-			time.Sleep(10 * time.Millisecond) // out of descriptors: let some go
+			if wait == 0 { // once for each time of need
+				d.opt.Log.Warn("a connection was not taken", "error", err)
+			}
+			wait = min(max(2*wait, 10*time.Millisecond), time.Second) // out of descriptors: let some go
+			time.Sleep(wait)
 			continue
 		}
+		wait = 0
 		s := d.newSession(conn)
 		if !d.join(s) {
 			conn.Close()
@@ -199,7 +211,6 @@ func (d *Daemon) join(s *session) bool {
 		return false
 	}
 	d.sessions[s] = true
-	d.served.Add(1)
 	if d.idle != nil {
 		d.idle.Stop()
 	}
@@ -212,7 +223,6 @@ func (d *Daemon) leave(s *session) {
 	d.room.Signal()
 	d.mu.Unlock()
 	d.armIdle()
-	d.served.Done()
 }
 
 // armIdle starts the idle period when nobody is connected. At its end a turn
@@ -272,7 +282,8 @@ func (d *Daemon) Shutdown(grace time.Duration) {
 func (d *Daemon) end(err error) { d.once.Do(func() { d.quit <- err }) }
 
 // close ends turns, sessions and the store, in that order: what is committed
-// is handed to followers before they are let go.
+// is handed to followers before they are let go. Nobody who does not read holds
+// it up longer than drainWithin.
 func (d *Daemon) close() {
 	d.mu.Lock()
 	d.closing = true
@@ -281,26 +292,29 @@ func (d *Daemon) close() {
 		d.idle.Stop()
 	}
 	d.mu.Unlock()
+	late := time.AfterFunc(drainWithin, func() {
+		for _, s := range d.openSessions() {
+			s.out.fail(errLate)
+		}
+	})
+	defer late.Stop()
 	if d.listener != nil {
 		d.listener.Stop()
 	}
 	d.engine.Close()
+	d.published()
+	for _, s := range d.openSessions() {
+		s.endInput()
+	}
 	if err := d.store.Close(); err != nil {
 		d.opt.Log.Error("the store was not closed cleanly", "error", err)
 	}
-	d.mu.Lock()
-	for s := range d.sessions {
-		s.endSoon()
-	}
-	d.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		d.served.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(drainWithin):
+	for _, s := range d.openSessions() {
+		s.out.end()
+		select {
+		case <-s.out.done:
+		case <-s.out.failed:
+		}
 	}
 	if d.listener != nil {
 		if err := d.listener.Close(); err != nil {
@@ -309,22 +323,48 @@ func (d *Daemon) close() {
 	}
 }
 
-// endSoon lets a session's queued output be written and ends it.
-func (s *session) endSoon() {
-	s.out.end()
-	if s.conn == nil {
-		s.cancel()
+// published returns when every event committed so far is in its followers'
+// queues.
+func (d *Daemon) published() {
+	done := make(chan struct{})
+	err := d.store.Do("published", func(tx *store.Tx) error {
+		tx.AfterPublish(func() { close(done) })
+		return nil
+	})
+	if err == nil {
+		<-done
+	}
+}
+
+// openSessions are the sessions open now.
+func (d *Daemon) openSessions() []*session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]*session, 0, len(d.sessions))
+	for s := range d.sessions {
+		list = append(list, s)
+	}
+	return list
+}
+
+// endInput lets a socket session finish the requests that it has and take no
+// further one. An owner's input is not waited for: its reader may never return.
+func (s *session) endInput() {
+	c, ok := s.conn.(*net.UnixConn)
+	if !ok {
 		return
 	}
-	if c, ok := s.conn.(interface{ CloseRead() error }); ok {
-		c.CloseRead()
+	c.CloseRead()
+	select {
+	case <-s.inputDone:
+	case <-s.out.failed:
 	}
 }
 
 // owner serves standard input and output. It sees everything without
-// following, and the daemon ends with it.
+// following, and the daemon ends with it: when its input ends, as for a
+// shutdown without grace, and when it does not take its output any more.
 func (d *Daemon) owner() {
-	defer d.served.Done()
 	s := d.newSession(nil)
 	s.out.block = true
 	s.out.write = func(b []byte) error {
@@ -336,18 +376,10 @@ func (d *Daemon) owner() {
 	d.mu.Unlock()
 	fl := &follow{s: s, name: "*", live: true, cursor: d.fan.last(), script: map[string]bool{}, cancel: func() {}}
 	d.fan.add(fl)
-	s.serve(d.opt.Stdin)
-	d.fan.remove(fl)
-	if err := s.out.failure(); err != nil {
-		d.end(protocol.Fail(protocol.OutputClosed, err.Error()))
-		return
+	go s.out.run()
+	s.out.put(d.readyLine(nil))
+	if err := s.read(d.opt.Stdin); err != nil {
+		s.refuse(err)
 	}
 	d.end(nil)
-}
-
-// failure is why the output ended early, nil when it did not.
-func (o *output) failure() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.err
 }

@@ -288,14 +288,14 @@ func TestStdio(t *testing.T) {
 			}
 		}()
 		ended := make(chan struct{})
-		go func() { p.cmd.Process.Wait(); close(ended) }()
+		go func() { p.cmd.Wait(); close(ended) }()
 		select {
 		case <-ended:
 		case <-time.After(25 * time.Second):
 			t.Fatal("the daemon goes on")
 		}
-		if !strings.Contains(p.stderr.String(), "output_closed") {
-			t.Errorf("stderr %s", p.stderr.String())
+		if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.stderr.String(), "output_closed") {
+			t.Errorf("exit %d: %s", code, p.stderr.String())
 		}
 	})
 }

@@ -133,7 +133,10 @@ func (b *lockedBuffer) String() string {
 }
 
 // launch starts a daemon without waiting for it to be ready.
-func (h *host) launch() *process {
+func (h *host) launch() *process { return h.launchWith(nil) }
+
+// launchWith is launch with its standard output given, nil for a pipe.
+func (h *host) launchWith(stdout *os.File) *process {
 	h.t.Helper()
 	text, err := json.Marshal(h.set)
 	if err != nil {
@@ -142,11 +145,15 @@ func (h *host) launch() *process {
 	p := &process{t: h.t, h: h, cmd: exec.Command(os.Args[0]), stderr: newLockedBuffer(), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), append([]string{"HOME=" + h.dir, playVar + "=" + string(text)}, h.env...)...)
 	p.cmd.Stderr = p.stderr
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		h.t.Fatal(err)
+	if stdout != nil {
+		p.cmd.Stdout = stdout
+	} else {
+		out, err := p.cmd.StdoutPipe()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		p.stdout = bufio.NewReaderSize(out, 64<<10)
 	}
-	p.stdout = bufio.NewReaderSize(out, 4<<20)
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		h.t.Fatal(err)
 	}

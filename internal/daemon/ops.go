@@ -12,7 +12,7 @@ import (
 var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
-	"budgets", "shutdown_grace", "inspect",
+	"budgets", "prune", "shutdown_grace", "inspect",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -39,8 +39,14 @@ func (s *session) handle(req protocol.Request) {
 		s.unfollow(id, p)
 	case *protocol.Shutdown:
 		s.shutdown(req, p)
+	case *protocol.Prune:
+		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
 	default:
 		result, err := s.ask(req)
+		if err == errUnbuilt {
+			s.refuse(unbuilt(req.Op))
+			return
+		}
 		s.settle(id, result, err)
 	}
 }
@@ -52,7 +58,7 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 	case *protocol.Resume:
 		name, ok := p.Bot.Get()
 		if !ok {
-			return nil, unbuilt("resume without a bot")
+			return nil, errUnbuilt
 		}
 		return some(e.Bot(ctx, name))
 	case *protocol.Inspect:
@@ -89,8 +95,12 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	}
-	return nil, unbuilt(req.Op)
+	return nil, errUnbuilt
 }
+
+// errUnbuilt marks an op of the protocol that this build lacks. It answers as
+// an op that nobody knows.
+var errUnbuilt = protocol.Fail(protocol.InvalidJSON, "")
 
 // some makes an answer of a typed result.
 func some[T any](v T, err *protocol.Error) (any, *protocol.Error) { return v, err }
@@ -108,4 +118,42 @@ func (s *session) shutdown(req protocol.Request, p *protocol.Shutdown) {
 	}
 	s.answer(req.ID, protocol.ShuttingDown{ShuttingDown: true})
 	s.d.Shutdown(time.Duration(grace) * time.Millisecond)
+}
+
+// emptyText refuses optional texts that were given as "": only null is the same
+// as leaving a field out (protocol.md 1).
+func emptyText(req *protocol.Request) *protocol.Error {
+	given := func(name, value string) bool { return value == "" && req.Has(name) }
+	empty := func(code protocol.Code, name string) *protocol.Error {
+		return protocol.Fail(code, name+" is empty; leave it out or give it a value")
+	}
+	switch p := req.Params.(type) {
+	case *protocol.Create:
+		switch {
+		case given("workspace", p.Workspace):
+			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
+		case given("reasoning", p.Reasoning):
+			return empty(protocol.InvalidReasoningLevel, "reasoning")
+		case given("sandbox", p.Sandbox):
+			return empty(protocol.InvalidSandbox, "sandbox")
+		case given("approver", p.Approver):
+			return empty(protocol.InvalidApprover, "approver")
+		case given("created_by", p.CreatedBy):
+			return empty(protocol.InvalidCreator, "created_by")
+		case given("compaction_model", p.CompactionModel):
+			return empty(protocol.InvalidModel, "compaction_model")
+		}
+	case *protocol.Submit:
+		switch {
+		case given("workspace", p.Workspace):
+			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
+		case given("model", p.Model):
+			return empty(protocol.InvalidModel, "model")
+		case given("delivery", string(p.Delivery)):
+			return empty(protocol.InvalidDelivery, "delivery")
+		case given("origin", p.Origin):
+			return empty(protocol.InvalidOrigin, "origin")
+		}
+	}
+	return nil
 }

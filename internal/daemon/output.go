@@ -60,6 +60,7 @@ func (l *outLine) size() int {
 var (
 	errFull    = errors.New("the session's output is full")
 	errStopped = errors.New("the owner stopped reading")
+	errLate    = errors.New("the daemon ends and its output is not taken")
 )
 
 func newOutput(conn net.Conn, closing func()) *output {
@@ -248,18 +249,28 @@ func (o *output) take(buf []byte) ([]byte, bool) {
 }
 
 // send writes a piece. A peer that takes at least a byte every two seconds is
-// alive.
+// alive, though the system wakes a writer only when much of its buffer is free:
+// so what is still unread there is looked at a few times meanwhile.
 func (o *output) send(b []byte) error {
 	if o.conn == nil {
 		return o.write(b)
 	}
+	alive, unread := time.Now(), -1
 	for len(b) > 0 {
-		if err := o.conn.SetWriteDeadline(time.Now().Add(stuckAfter)); err != nil {
+		if err := o.conn.SetWriteDeadline(time.Now().Add(stuckAfter / 8)); err != nil {
 			return err
 		}
 		n, err := o.conn.Write(b)
 		b = b[n:]
-		if err != nil && !(n > 0 && isTimeout(err)) {
+		if err != nil && !isTimeout(err) {
+			return err
+		}
+		left := unreadBytes(o.conn)
+		if err == nil || n > 0 || left >= 0 && left < unread {
+			alive = time.Now()
+		}
+		unread = left
+		if time.Since(alive) >= stuckAfter {
 			return err
 		}
 	}

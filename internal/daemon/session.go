@@ -23,6 +23,8 @@ type session struct {
 
 	follows map[string]*follow // of the reader's goroutine alone
 
+	inputDone chan struct{} // every request that came is answered
+
 	// Answers of admissions in the order of their requests, though each comes
 	// after a commit of its own.
 	mu       sync.Mutex
@@ -38,25 +40,28 @@ type slot struct {
 }
 
 func (d *Daemon) newSession(conn net.Conn) *session {
-	s := &session{d: d, conn: conn, follows: map[string]*follow{}}
+	s := &session{d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{})}
 	s.settled.L = &s.mu
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.out = newOutput(conn, func() {
 		s.cancel()
-		if conn != nil {
-			conn.Close()
+		if conn == nil {
+			d.end(protocol.Fail(protocol.OutputClosed, s.out.err.Error()))
+			return
 		}
+		conn.Close()
 	})
 	return s
 }
 
-// serve speaks to a client until either side ends the session.
+// serve speaks to a client on a socket until either side ends the session.
 func (s *session) serve(r io.Reader) {
 	defer s.cancel()
 	go s.out.run()
 	s.out.put(s.d.readyLine(nil))
 	err := s.read(r)
 	s.waitAdmitted()
+	close(s.inputDone)
 	for _, fl := range s.follows {
 		s.stopFollow(fl)
 	}
@@ -64,10 +69,7 @@ func (s *session) serve(r io.Reader) {
 		s.refuse(err)
 	}
 	s.out.end()
-	select {
-	case <-s.out.done:
-	case <-s.out.failed: // an owner's writer may be stuck for ever
-	}
+	<-s.out.done
 	s.cancel()
 	if err != nil {
 		s.discardInput()
@@ -101,7 +103,11 @@ func (s *session) read(r io.Reader) *protocol.Error {
 		req, perr := protocol.ParseRequest(line)
 		if perr != nil {
 			s.waitAdmitted()
-			s.out.reply(protocol.AppendError(nil, nil, perr))
+			s.refuse(perr)
+			continue
+		}
+		if perr := emptyText(&req); perr != nil {
+			s.admit(req.ID, func(done func(any, *protocol.Error)) { done(nil, perr) })
 			continue
 		}
 		s.handle(req)
@@ -179,6 +185,22 @@ func (s *session) admit(id json.RawMessage, begin func(done func(any, *protocol.
 		}
 		s.mu.Unlock()
 	})
+}
+
+// later answers a request when its work is done, while others go on. As many
+// run at once, daemon-wide, as admissions may.
+func (s *session) later(id json.RawMessage, work func() (any, *protocol.Error)) {
+	s.d.deferred <- struct{}{}
+	id = append(json.RawMessage(nil), id...)
+	go func() {
+		defer func() { <-s.d.deferred }()
+		result, err := work()
+		line := answerLine(id, result)
+		if err != nil {
+			line = protocol.AppendError(nil, id, err)
+		}
+		s.out.putWhen(line, func() bool { return true })
+	}()
 }
 
 // waitAdmitted waits for the answers of the admissions sent before.

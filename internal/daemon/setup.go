@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -48,7 +49,21 @@ func Serve(ctx context.Context, set Settings, stdin io.Reader, stdout, stderr io
 	opt.Stdin, opt.Stdout = stdin, stdout
 	ctx, stop := withSignals(ctx, set.Socket == "")
 	defer stop()
-	return Run(ctx, opt)
+	return explain(Run(ctx, opt), opt.Store)
+}
+
+// explain says, where the daemon ended by the store, which store and what can
+// be done about it.
+func explain(err error, path string) error {
+	var e *protocol.Error
+	if !errors.As(err, &e) || e.Code != protocol.StorageError {
+		return err
+	}
+	hint := "the store is " + path
+	if strings.HasPrefix(e.Detail, "sqlite_primary=13 ") {
+		hint = "the disk that holds " + path + " is full; make room and start again"
+	}
+	return protocol.Fail(e.Code, e.Detail+": "+hint)
 }
 
 // withSignals ends the daemon at SIGTERM and SIGINT. SIGPIPE is caught and
@@ -83,6 +98,9 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	}
 	path, err := place.Canonical(set.Store)
 	if err != nil {
+		return opt, err
+	}
+	if err := apart(path, set.Socket); err != nil {
 		return opt, err
 	}
 	self, err := os.Executable()
@@ -138,13 +156,46 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},
 	}
+	if limits.RetainTurns != nil {
+		opt.Engine.Limits.RetainTurns = *limits.RetainTurns
+	}
 	if limits.OutputTokens != nil {
 		opt.Engine.Limits.MaxOutput = *limits.OutputTokens
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		opt.Engine.Peak = limitMemory
+		limitMemory(0)
 	}
 	for _, name := range registry.Names() {
 		opt.Engine.Providers[name], _ = registry.Provider(name)
 	}
 	return opt, nil
+}
+
+// apart refuses a socket at the place of one of the store's own files, whose
+// lock would then look like another daemon's.
+func apart(store, socket string) error {
+	if socket == "" {
+		return nil
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(socket))
+	if err != nil {
+		return nil // the claim of the socket makes the folder or says what is wrong
+	}
+	at := filepath.Join(folder, filepath.Base(socket))
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".owner-lock", ".files", ".log"} {
+		if at == store+suffix {
+			return protocol.Fail(protocol.InvalidSocketPath, socket+" is one of the store's own files; name another path")
+		}
+	}
+	return nil
+}
+
+// limitMemory sets the collector's backstop: what 32 turns need, and a little
+// more for each that runs beside them. It is far above what is live, so that it
+// never becomes collections without end.
+func limitMemory(turns int) {
+	debug.SetMemoryLimit(36<<20 + 128<<10*int64(max(turns-32, 0)))
 }
 
 // codecs are the families this build has.

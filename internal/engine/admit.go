@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"unicode/utf8"
-
-	"zombiezen.com/go/sqlite"
 
 	"agent/internal/model"
 	"agent/internal/store"
@@ -45,8 +44,7 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 		return
 	}
 	a.folder = checkFolder(req.Workspace)
-	a.slot = e.reserve()
-	e.store.Go("submit", a.job, func(err error) {
+	e.store.Go("submit", a.run, func(err error) {
 		started := err == nil && a.start != nil
 		if err != nil {
 			e.pending.undo(&a.delta)
@@ -89,6 +87,21 @@ func (a *admission) checkShape() *protocol.Error {
 		}
 	}
 	return nil
+}
+
+// run is the job. It takes a slot, and gives one that it turns out not to need
+// back at once: jobs come one after another, so a request that needs none never
+// keeps one from another.
+func (a *admission) run(tx *store.Tx) error {
+	if !a.slot {
+		a.slot = a.e.reserve()
+	}
+	err := a.job(tx)
+	if a.slot && (err != nil || a.start == nil) {
+		a.slot = false
+		a.e.release()
+	}
+	return err
 }
 
 // job makes every check of runtime.md 6 and writes the turn.
@@ -142,7 +155,7 @@ func (a *admission) job(tx *store.Tx) error {
 }
 
 // reconcile answers a known request id (runtime.md 7).
-func (a *admission) reconcile(c *sqlite.Conn, bot *store.Bot, t *store.Turn) error {
+func (a *admission) reconcile(c *store.Conn, bot *store.Bot, t *store.Turn) error {
 	same, err := a.samePrompt(c, bot, t)
 	if err != nil {
 		return err
@@ -156,7 +169,7 @@ func (a *admission) reconcile(c *sqlite.Conn, bot *store.Bot, t *store.Turn) err
 	return nil
 }
 
-func (a *admission) samePrompt(c *sqlite.Conn, bot *store.Bot, t *store.Turn) (bool, error) {
+func (a *admission) samePrompt(c *store.Conn, bot *store.Bot, t *store.Turn) (bool, error) {
 	if t.PromptNode == 0 {
 		return t.Prompt == a.req.Prompt, nil
 	}
@@ -205,7 +218,7 @@ func (a *admission) workspace(bot *store.Bot) (string, error) {
 	return "", nil
 }
 
-func (a *admission) checkFrom(c *sqlite.Conn) error {
+func (a *admission) checkFrom(c *store.Conn) error {
 	f := a.req.From
 	if f == nil {
 		return nil
@@ -219,7 +232,7 @@ func (a *admission) checkFrom(c *sqlite.Conn) error {
 }
 
 // checkFrom says which bot a from names, by id (protocol.md 8).
-func checkFrom(c *sqlite.Conn, f *protocol.From) (int64, error) {
+func checkFrom(c *store.Conn, f *protocol.From) (int64, error) {
 	t, ok, err := store.TurnByID(c, f.Turn)
 	if err != nil {
 		return 0, err
@@ -258,9 +271,14 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 			return err
 		}
 	}
-	if err := tx.InsertTurn(&t); err != nil {
+	row := t
+	if starts && len(t.Prompt) >= sharedPrompt {
+		row.Prompt = "" // its node keeps it, in the same transaction
+	}
+	if err := tx.InsertTurn(&row); err != nil {
 		return err
 	}
+	t.ID = row.ID
 	if starts {
 		task, cursor, err := e.start(tx, bot, &t)
 		if err != nil {
@@ -319,18 +337,26 @@ func submitted(bot *store.Bot, t *store.Turn, duplicate bool) protocol.Submitted
 
 // findBot resolves a name, with the identity that the caller means where it
 // gives one (runtime.md 3).
-func findBot(c *sqlite.Conn, name string, id int64) (store.Bot, error) {
+func findBot(c *store.Conn, name string, id int64) (store.Bot, error) {
 	b, ok, err := store.BotByName(c, name)
 	if err != nil {
 		return b, err
 	}
 	if !ok || b.Status == protocol.StatusDeleting {
-		return b, protocol.Fail(protocol.BotNotFound, name)
+		return b, noBot(name)
 	}
 	if id != 0 && id != b.ID {
-		return b, protocol.Fail(protocol.BotNotFound, fmt.Sprintf("%s is now bot %d, not %d", name, b.ID, id))
+		return b, protocol.Fail(protocol.BotNotFound, fmt.Sprintf("%s is now bot %d, not %d", name, b.ID, max(id, 0)))
 	}
 	return b, nil
+}
+
+// noBot names the bot that is missing, cut where that is no name.
+func noBot(name string) *protocol.Error {
+	if len(name) > protocol.MaxName {
+		name = strings.ToValidUTF8(name[:protocol.MaxName], "") + "…"
+	}
+	return protocol.Fail(protocol.BotNotFound, name)
 }
 
 func botBusy(b *store.Bot, head int64) error {

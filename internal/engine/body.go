@@ -7,8 +7,6 @@ import (
 	"io"
 	"sync"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/protocol"
@@ -19,10 +17,10 @@ import (
 // never keeps the write-ahead log from starting again (runtime.md 2).
 const (
 	batchItems = 64
-	batchBytes = 32 << 10
+	batchBytes = 16 << 10
 	// pictureChunk is how much of a picture is encoded at once: a multiple of
 	// three, so that the pieces' base64 joins without padding.
-	pictureChunk = 24 << 10 / 3 * 3
+	pictureChunk = 12 << 10
 )
 
 var batchBuffers = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes+4<<10); return &b }}
@@ -101,7 +99,7 @@ func (b *body) over() bool { return b.next == len(b.v.pinned)+len(b.v.nodes) && 
 
 // fill makes the next batch.
 func (b *body) fill() error {
-	err := b.e.read(b.ctx, "items", func(c *sqlite.Conn) error {
+	err := b.e.read(b.ctx, "items", func(c *store.Conn) error {
 		for items := 0; items < batchItems && len(*b.buf) < batchBytes && !b.over(); items++ {
 			if b.next < len(b.v.pinned) {
 				b.comma()
@@ -129,7 +127,7 @@ func (b *body) comma() {
 }
 
 // node makes an item, or as much of it as the batch takes.
-func (b *body) node(c *sqlite.Conn, n *viewNode) error {
+func (b *body) node(c *store.Conn, n *viewNode) error {
 	if n.thinking == n.bytes { // nothing but thinking, and that is left out
 		b.next++
 		return nil
@@ -162,7 +160,7 @@ func (b *body) node(c *sqlite.Conn, n *viewNode) error {
 }
 
 // changed makes an item that is not sent as it is stored.
-func (b *body) changed(c *sqlite.Conn, n *viewNode) error {
+func (b *body) changed(c *store.Conn, n *viewNode) error {
 	if b.whole == nil {
 		item, ok, err := store.ItemOf(c, nil, n.id)
 		if err != nil || !ok {
@@ -193,7 +191,7 @@ func (b *body) changed(c *sqlite.Conn, n *viewNode) error {
 }
 
 // text makes the item's bytes up to its next picture.
-func (b *body) text(c *sqlite.Conn, n *viewNode) error {
+func (b *body) text(c *store.Conn, n *viewNode) error {
 	end := len(b.whole)
 	if n.pictures {
 		if at, hash := model.FindPlaceholder(b.whole); at == 0 {
@@ -220,7 +218,7 @@ func (b *body) text(c *sqlite.Conn, n *viewNode) error {
 }
 
 // picture makes the next piece of a picture's base64.
-func (b *body) picture(c *sqlite.Conn) error {
+func (b *body) picture(c *store.Conn) error {
 	p := b.pic
 	raw := make([]byte, min(pictureChunk, p.bytes-p.at))
 	if _, err := store.PictureAt(c, p.hash, p.at, raw); err != nil {

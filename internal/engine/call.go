@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/protocol"
@@ -133,7 +131,7 @@ func (t trackedBody) Read(p []byte) (int, error) {
 }
 
 func (t *task) idTaken(id string) (taken bool, err error) {
-	err = t.e.read(t.ctx, "call_id", func(c *sqlite.Conn) error {
+	err = t.e.read(t.ctx, "call_id", func(c *store.Conn) error {
 		taken, err = store.CallIDTaken(c, t.name, id)
 		return err
 	})

@@ -35,9 +35,12 @@ func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol
 // newBot checks a request as far as that needs no store.
 func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 	budget, hasBudget := r.BudgetTokens.Get()
+	_, hasExpiry := r.ApproveExpireMS.Get()
 	switch {
 	case hasBudget && budget <= 0:
 		return nil, protocol.Fail(protocol.InvalidBudget, "budget_tokens is above 0")
+	case hasExpiry && r.Approve == nil && r.Approver == "":
+		return nil, protocol.Fail(protocol.InvalidApproveExpiry, "approve_expire_ms goes with a gate")
 	case r.Approve != nil || r.Approver != "":
 		return nil, protocol.Fail(protocol.InvalidGate, "this daemon keeps no approval gates (its capabilities lack approvals)")
 	case !protocol.ValidBotName(r.Bot):
@@ -168,7 +171,7 @@ func insertBot(tx *store.Tx, r *protocol.Create, b *store.Bot) error {
 			return err
 		}
 		if !ok || creator.ID != b.CreatedByID || creator.Status == protocol.StatusDeleting {
-			return protocol.Fail(protocol.CreatorNotFound, fmt.Sprintf("no bot %s with id %d", b.CreatedBy, b.CreatedByID))
+			return protocol.Fail(protocol.CreatorNotFound, fmt.Sprintf("no bot %s with id %d", b.CreatedBy, max(b.CreatedByID, 0)))
 		}
 	}
 	if r.From != nil {

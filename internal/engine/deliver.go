@@ -109,22 +109,22 @@ func (t *task) absorb() (took bool, err error) {
 	if !t.steer.Swap(false) {
 		return false, nil
 	}
-	var through int64
+	var after, through int64
 	for {
-		b := batch{t: t, through: through}
+		b := batch{t: t, after: after, through: through}
 		if err := t.e.store.Do("absorb", b.job); err != nil {
 			if asError(err).Code == protocol.StorageError {
 				t.steer.Store(true)
 			}
 			return took, err
 		}
-		through = b.through
+		after, through = b.last, b.through
 		took = took || b.taken > 0
 		t.head = b.head
 		if b.left {
 			t.steer.Store(true) // no room now; a later boundary asks again
 		}
-		if !b.more || b.taken == 0 || t.stopped() != nil {
+		if !b.more || t.stopped() != nil {
 			return took, nil
 		}
 	}
@@ -133,7 +133,9 @@ func (t *task) absorb() (took bool, err error) {
 // batch is one transaction of absorbed steers.
 type batch struct {
 	t       *task
+	after   int64 // the steer looked at last by the batch before
 	through int64 // the newest steer of this boundary
+	last    int64 // the steer looked at last
 	head    int64
 	taken   int
 	more    bool // the batch was full
@@ -142,7 +144,7 @@ type batch struct {
 
 func (b *batch) job(tx *store.Tx) error {
 	c := tx.Conn()
-	b.head, b.taken, b.more, b.left = b.t.head, 0, false, false
+	b.head, b.taken, b.more, b.left, b.last = b.t.head, 0, false, false, b.after
 	if b.through == 0 {
 		newest, err := store.NewestSteer(c, b.t.name)
 		if err != nil || newest == 0 {
@@ -152,7 +154,7 @@ func (b *batch) job(tx *store.Tx) error {
 	}
 	var steers []store.Turn
 	size := 0
-	err := store.Steers(c, b.t.name, b.through, steerBatch+1, func(s *store.Turn) bool {
+	err := store.Steers(c, b.t.name, b.after, b.through, steerBatch+1, func(s *store.Turn) bool {
 		if len(steers) == steerBatch || len(steers) > 0 && size+len(s.Prompt) > steerBatchBytes {
 			b.more = true
 			return false
@@ -166,6 +168,7 @@ func (b *batch) job(tx *store.Tx) error {
 	}
 	for i := range steers {
 		s := &steers[i]
+		b.last = s.ID
 		if s.ExpectedTurn != 0 && s.ExpectedTurn != b.t.turn {
 			continue // for another turn; it ends in its place in the line
 		}

@@ -54,11 +54,14 @@ func asError(err error) *protocol.Error {
 
 const outcomeUnknownDetail = "The turn ended before this call had a result. It may have had effects, and work it began may still run: look before you repeat it."
 
+// firstEndWait is the wait after a store has first refused a turn's end.
+const firstEndWait = 10 * time.Millisecond
+
 // finish commits the end of a turn. A store that refuses it is asked again,
 // 10 ms doubling to 1 s, while the bot stays durably busy; an interrupt
 // meanwhile turns the next try into one (runtime.md 25).
 func (t *task) finish(end ending) {
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
 		err := t.e.store.Do("end_turn", func(tx *store.Tx) error {
 			if s := t.stopped(); s != nil && end.status == protocol.StatusCompleted {
 				end = interrupted(s)
@@ -71,8 +74,10 @@ func (t *task) finish(end ending) {
 			t.e.release()
 			return
 		}
-		t.e.cfg.Log.Error("a turn's end was refused by the store", "bot", t.name, "turn", t.turn, "error", err)
-		if !t.e.sleepOpen(wait) {
+		if wait == firstEndWait { // once, however long the disk stays full
+			t.e.cfg.Log.Error("a turn's end was refused by the store", "bot", t.name, "turn", t.turn, "error", err)
+		}
+		if protocol.CodeOf(err) != protocol.StorageError || !t.e.sleepOpen(wait) {
 			t.e.release()
 			return // the next daemon finds it running
 		}
@@ -115,9 +120,16 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	tx.AfterCommit(func() {
 		e.mu.Lock()
 		delete(e.live, botID)
+		idle := len(e.live) == 0
 		e.mu.Unlock()
+		if idle && e.cfg.Idle != nil {
+			e.cfg.Idle()
+		}
 	})
-	return e.promote(tx, &bot)
+	if err := e.promote(tx, &bot); err != nil {
+		return err
+	}
+	return e.retain(tx, bot.Name, turnID)
 }
 
 func (end *ending) data() json.RawMessage {
@@ -195,7 +207,7 @@ func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end end
 		return err
 	}
 	e.left(tx, t)
-	return nil
+	return e.retain(tx, bot.Name, t.ID)
 }
 
 // left counts a turn out of what waits.

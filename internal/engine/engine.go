@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/internal/tool"
@@ -28,6 +26,7 @@ type Limits struct {
 	PendingBytes int64
 	Context      window.Bounds
 	NoteTurns    int64
+	RetainTurns  int64 // 0: all
 	MaxOutput    int64
 	Stall        time.Duration
 	CacheTTL     string
@@ -63,6 +62,11 @@ type Config struct {
 	StorePath  string
 	SocketPath string // "" in stdio mode
 	Instance   string // the store's instance value, for cache keys
+	// Peak is told, without a lock held, when more turns run at once than
+	// ever before. Nil: nobody is.
+	Peak func(turns int)
+	// Idle is told when the last turn that ran has ended. It must not block.
+	Idle func()
 }
 
 // Engine runs the bots of one store. It is safe for concurrent use.
@@ -80,6 +84,7 @@ type Engine struct {
 	live     map[int64]*task // by bot id: from the commit that starts a turn to the one that ends it
 	active   int64           // slots taken, reservations included
 	ready    int64           // ready turns, as of the last commit
+	peak     int             // the most turns that ran at once
 	starting bool            // a start of a waiting turn is under way
 	open     bool            // recovery is done
 	closing  bool            // no turn starts any more
@@ -176,7 +181,7 @@ func (e *Engine) LiveTurns() int {
 }
 
 // read runs f on a query-only connection.
-func (e *Engine) read(ctx context.Context, op string, f func(c *sqlite.Conn) error) error {
+func (e *Engine) read(ctx context.Context, op string, f func(c *store.Conn) error) error {
 	return e.store.Read(ctx, op, func(r *store.Reader) error { return f(r.Conn()) })
 }
 

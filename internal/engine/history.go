@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/store"
 	"agent/protocol"
 )
@@ -19,7 +17,7 @@ func (e *Engine) HistoryNodes(ctx context.Context, r *protocol.HistoryNodes) (*p
 		return nil, protocol.Fail(protocol.InvalidHistoryPage, fmt.Sprintf("limit is 1 to %d", protocol.MaxHistoryNodes))
 	}
 	page := &protocol.NodePage{Nodes: []protocol.Node{}}
-	err := e.read(ctx, "history_nodes", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "history_nodes", func(c *store.Conn) error {
 		bot, err := findBot(c, r.Bot, 0)
 		if err != nil {
 			return err
@@ -41,7 +39,7 @@ func (e *Engine) HistoryNodes(ctx context.Context, r *protocol.HistoryNodes) (*p
 
 // listNodes fills a page. Only first items carry their turn, so those of the
 // others are found by going on to the turn's start.
-func listNodes(ctx context.Context, c *sqlite.Conn, page *protocol.NodePage, from, least int64, limit int, oldest bool) error {
+func listNodes(ctx context.Context, c *store.Conn, page *protocol.NodePage, from, least int64, limit int, oldest bool) error {
 	var nodes []protocol.Node // newest first
 	open := 0                 // from here on the turn is not known yet
 	var next, newer int64
@@ -88,7 +86,7 @@ func listNodes(ctx context.Context, c *sqlite.Conn, page *protocol.NodePage, fro
 	return context.Cause(ctx)
 }
 
-func onLineage(ctx context.Context, c *sqlite.Conn, head, node int64) error {
+func onLineage(ctx context.Context, c *store.Conn, head, node int64) error {
 	ok, err := store.InLineage(ctx, c, head, node)
 	if err == nil && !ok {
 		err = protocol.Fail(protocol.NodeNotInHistory, fmt.Sprintf("node %d is not in the bot's history", node))
@@ -103,7 +101,7 @@ func (e *Engine) HistoryItems(ctx context.Context, r *protocol.HistoryItems) (*p
 		return nil, protocol.Fail(protocol.InvalidHistoryPage, fmt.Sprintf("nodes are 1 to %d distinct ids", protocol.MaxHistoryNodes))
 	}
 	page := &protocol.ItemPage{Items: []protocol.Item{}}
-	err := e.read(ctx, "history_items", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "history_items", func(c *store.Conn) error {
 		bot, err := findBot(c, r.Bot, 0)
 		if err != nil {
 			return err
@@ -116,7 +114,7 @@ func (e *Engine) HistoryItems(ctx context.Context, r *protocol.HistoryItems) (*p
 	return page, readError(err)
 }
 
-func readItems(c *sqlite.Conn, page *protocol.ItemPage, nodes []int64) error {
+func readItems(c *store.Conn, page *protocol.ItemPage, nodes []int64) error {
 	total := int64(0)
 	for _, id := range nodes {
 		size, ok, err := store.ItemSize(c, id)
@@ -146,7 +144,7 @@ func readItems(c *sqlite.Conn, page *protocol.ItemPage, nodes []int64) error {
 }
 
 // allOnLineage walks the lineage once for any number of nodes.
-func allOnLineage(ctx context.Context, c *sqlite.Conn, head int64, nodes []int64) error {
+func allOnLineage(ctx context.Context, c *store.Conn, head int64, nodes []int64) error {
 	want := make(map[int64]bool, len(nodes))
 	least := nodes[0]
 	for _, id := range nodes {
@@ -174,7 +172,7 @@ func allOnLineage(ctx context.Context, c *sqlite.Conn, head int64, nodes []int64
 // Item is one stored item, byte for byte.
 func (e *Engine) Item(ctx context.Context, name string, node int64) (json.RawMessage, *protocol.Error) {
 	var item []byte
-	err := e.read(ctx, "item", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "item", func(c *store.Conn) error {
 		bot, err := findBot(c, name, 0)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *pro
 		if err != nil {
 			return err
 		}
-		if bot.RunningTurn == req.Turn {
+		if bot.RunningTurn != 0 && bot.RunningTurn == req.Turn {
 			// Now, and not after the commit: an end of this turn may be the
 			// next job of the group, and must find the cause.
 			if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"zombiezen.com/go/sqlite"
 
 	"agent/internal/store"
 	"agent/internal/tool"
@@ -38,7 +37,7 @@ func asFailure(err error) error {
 // TurnView reads a page of a turn's items, a line each.
 func (p *past) TurnView(ctx context.Context, ordinal, at int64, limit int) (tool.View, error) {
 	var v tool.View
-	err := p.t.e.read(ctx, "turn_view", func(c *sqlite.Conn) error {
+	err := p.t.e.read(ctx, "turn_view", func(c *store.Conn) error {
 		v = tool.View{}
 		nodes, err := turnNodes(c, p.t.head, ordinal)
 		if err != nil {
@@ -72,7 +71,7 @@ func (p *past) TurnView(ctx context.Context, ordinal, at int64, limit int) (tool
 
 // turnNodes are the nodes of the turn with an ordinal, newest first; nil when
 // the lineage has none.
-func turnNodes(c *sqlite.Conn, head, ordinal int64) (nodes []int64, err error) {
+func turnNodes(c *store.Conn, head, ordinal int64) (nodes []int64, err error) {
 	found := false
 	err = store.Walk(c, head, func(n store.Node) bool {
 		nodes = append(nodes, n.ID)
@@ -178,7 +177,7 @@ func (p *past) Artifact(ctx context.Context, turn int64, callID, stream string) 
 
 // findArtifact looks a retained stream up for a reader of a bot.
 func (e *Engine) findArtifact(ctx context.Context, name string, turn int64, callID, stream string) (ref store.ArtifactRef, err error) {
-	err = e.read(ctx, "artifact", func(c *sqlite.Conn) error {
+	err = e.read(ctx, "artifact", func(c *store.Conn) error {
 		if err := ownTurn(c, name, turn); err != nil {
 			return err
 		}
@@ -192,7 +191,7 @@ func (e *Engine) findArtifact(ctx context.Context, name string, turn int64, call
 }
 
 // ownTurn checks that a turn is one of a bot.
-func ownTurn(c *sqlite.Conn, name string, turn int64) error {
+func ownTurn(c *store.Conn, name string, turn int64) error {
 	t, ok, err := store.TurnByID(c, turn)
 	if err == nil && (!ok || t.Bot != name) {
 		err = protocol.Fail(protocol.TurnNotFound, fmt.Sprintf("%s has no turn %d", name, turn))
@@ -227,7 +226,7 @@ func (r *artifactReader) ReadAt(p []byte, at int64) (int, error) {
 	p = p[:min(int64(len(p)), r.ref.Bytes-at)]
 	if r.ref.File == "" {
 		n := 0
-		err := r.e.read(r.ctx, "artifact_page", func(c *sqlite.Conn) (err error) {
+		err := r.e.read(r.ctx, "artifact_page", func(c *store.Conn) (err error) {
 			n, err = store.ArtifactAt(c, r.ref, at, p)
 			return err
 		})
@@ -258,7 +257,7 @@ func (r *artifactReader) Close() error {
 func (p *past) ToolResult(ctx context.Context, node int64) (string, error) {
 	t := p.t
 	text := ""
-	err := t.e.read(ctx, "tool_result", func(c *sqlite.Conn) error {
+	err := t.e.read(ctx, "tool_result", func(c *store.Conn) error {
 		missing := failure(protocol.ResultNotFound, "node %d is no tool result of this conversation", node)
 		ok, err := store.InLineage(ctx, c, t.head, node)
 		if err != nil {
@@ -297,7 +296,7 @@ func (p *past) HistoryRoom(ctx context.Context) (int64, error) {
 
 func (p *past) room(ctx context.Context, withNote bool) (int64, error) {
 	var left int64
-	err := p.t.e.read(ctx, "room", func(c *sqlite.Conn) error {
+	err := p.t.e.read(ctx, "room", func(c *store.Conn) error {
 		own, pinned, err := turnRoom(c, p.t, p.t.head)
 		if err != nil {
 			return err
@@ -358,7 +357,7 @@ func (e *Engine) artifactStreams(ctx context.Context, r *protocol.ArtifactReques
 	out := &protocol.ArtifactStreams{Streams: map[string]string{}}
 	total := int64(0)
 	var names []string
-	err := e.read(ctx, "artifacts", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "artifacts", func(c *store.Conn) error {
 		if err := ownTurn(c, r.Bot, r.Turn); err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/protocol"
@@ -18,13 +16,13 @@ import (
 // shown as such.
 func (e *Engine) Bot(ctx context.Context, name string) (*protocol.Bot, *protocol.Error) {
 	var r *protocol.Bot
-	err := e.read(ctx, "bot", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "bot", func(c *store.Conn) error {
 		b, ok, err := store.BotByName(c, name)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return protocol.Fail(protocol.BotNotFound, name)
+			return noBot(name)
 		}
 		rec := e.record(&b)
 		r = &rec
@@ -38,7 +36,7 @@ func (e *Engine) Bot(ctx context.Context, name string) (*protocol.Bot, *protocol
 func (e *Engine) Bots(ctx context.Context, after string, limit int) (*protocol.BotPage, *protocol.Error) {
 	page := &protocol.BotPage{Bots: []protocol.Bot{}}
 	size := 0
-	err := e.read(ctx, "bots", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "bots", func(c *store.Conn) error {
 		page.Bots, page.NextAfter, size = page.Bots[:0], nil, 0
 		return store.Bots(c, after, limit+1, func(b *store.Bot) bool {
 			b.Instructions, b.CompactionInstructions = "", ""
@@ -63,7 +61,7 @@ const shownPrompt = 256
 // Turns is a page of a bot's turns, oldest first.
 func (e *Engine) Turns(ctx context.Context, name string, after int64, limit int) (*protocol.TurnPage, *protocol.Error) {
 	page := &protocol.TurnPage{Turns: []protocol.Turn{}}
-	err := e.read(ctx, "turns", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "turns", func(c *store.Conn) error {
 		bot, err := findBot(c, name, 0)
 		if err != nil {
 			return err
@@ -95,7 +93,7 @@ func (e *Engine) Turns(ctx context.Context, name string, after int64, limit int)
 	return page, readError(err)
 }
 
-func (e *Engine) turnRecord(c *sqlite.Conn, bot *store.Bot, t *store.Turn) (protocol.Turn, error) {
+func (e *Engine) turnRecord(c *store.Conn, bot *store.Bot, t *store.Turn) (protocol.Turn, error) {
 	prompt := t.Prompt
 	if t.PromptNode != 0 {
 		full, err := e.sharedPrompt(c, bot, t)
@@ -126,7 +124,7 @@ func (e *Engine) turnRecord(c *sqlite.Conn, bot *store.Bot, t *store.Turn) (prot
 
 // sharedPrompt is a prompt that only its node keeps, without the line that
 // names a sender.
-func (e *Engine) sharedPrompt(c *sqlite.Conn, bot *store.Bot, t *store.Turn) (string, error) {
+func (e *Engine) sharedPrompt(c *store.Conn, bot *store.Bot, t *store.Turn) (string, error) {
 	item, _, err := store.ItemOf(c, nil, t.PromptNode)
 	if err != nil {
 		return "", err
@@ -157,7 +155,7 @@ func (e *Engine) describe(family string, node int64, item []byte) (model.Describ
 // Result is a turn's outcome, or its status while it is not over.
 func (e *Engine) Result(ctx context.Context, name string, turn int64) (*protocol.Outcome, *protocol.Error) {
 	var out *protocol.Outcome
-	err := e.read(ctx, "result", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "result", func(c *store.Conn) error {
 		bot, err := findBot(c, name, 0)
 		if err != nil {
 			return err
@@ -169,7 +167,7 @@ func (e *Engine) Result(ctx context.Context, name string, turn int64) (*protocol
 }
 
 // outcome is built from the turn's own events, so it goes with them.
-func (e *Engine) outcome(c *sqlite.Conn, bot *store.Bot, turn int64) (*protocol.Outcome, error) {
+func (e *Engine) outcome(c *store.Conn, bot *store.Bot, turn int64) (*protocol.Outcome, error) {
 	t, ok, err := store.TurnByID(c, turn)
 	if err != nil {
 		return nil, err
@@ -201,7 +199,7 @@ func (e *Engine) outcome(c *sqlite.Conn, bot *store.Bot, turn int64) (*protocol.
 }
 
 // lastText is the last assistant text of a turn.
-func (e *Engine) lastText(c *sqlite.Conn, bot *store.Bot, turn int64) (text string, cut bool, err error) {
+func (e *Engine) lastText(c *store.Conn, bot *store.Bot, turn int64) (text string, cut bool, err error) {
 	var nodes []int64
 	err = store.MessagesOf(c, turn, func(data []byte) bool {
 		var m protocol.Message
@@ -233,7 +231,7 @@ func (e *Engine) lastText(c *sqlite.Conn, bot *store.Bot, turn int64) (text stri
 // Events is a page of a bot's durable events, at most limit and 512 KiB.
 func (e *Engine) Events(ctx context.Context, name string, after, limit int64) (*protocol.EventPage, *protocol.Error) {
 	page := &protocol.EventPage{Events: []json.RawMessage{}, NextCursor: after}
-	err := e.read(ctx, "events", func(c *sqlite.Conn) error {
+	err := e.read(ctx, "events", func(c *store.Conn) error {
 		bot, err := findBot(c, name, 0)
 		if err != nil {
 			return err
@@ -246,7 +244,7 @@ func (e *Engine) Events(ctx context.Context, name string, after, limit int64) (*
 	return page, readError(err)
 }
 
-func pageEvents(c *sqlite.Conn, name string, page *protocol.EventPage, limit int64) error {
+func pageEvents(c *store.Conn, name string, page *protocol.EventPage, limit int64) error {
 	size := 0
 	var tooBig error
 	err := store.Events(c, name, page.NextCursor, int(limit), func(row store.EventRow) bool {
@@ -275,7 +273,7 @@ func pageEvents(c *sqlite.Conn, name string, page *protocol.EventPage, limit int
 func (e *Engine) Replay(ctx context.Context, name string, after int64, limit int) (lines [][]byte, last int64, err error) {
 	last = after
 	size := 0
-	err = e.read(ctx, "replay", func(c *sqlite.Conn) error {
+	err = e.read(ctx, "replay", func(c *store.Conn) error {
 		lines, last, size = lines[:0], after, 0
 		return store.Events(c, name, after, limit, func(row store.EventRow) bool {
 			line := protocol.AppendEvent(nil, row.Cursor, row.Bot, row.Turn, row.Kind, row.Data)
@@ -292,7 +290,7 @@ func (e *Engine) Replay(ctx context.Context, name string, after int64, limit int
 // cursor, the mark before which events are gone, and the model when that is a
 // script.
 func (e *Engine) FollowPoint(ctx context.Context, name string) (p FollowPoint, perr *protocol.Error) {
-	err := e.read(ctx, "follow", func(c *sqlite.Conn) (err error) {
+	err := e.read(ctx, "follow", func(c *store.Conn) (err error) {
 		if p.Newest, err = store.LastCursor(c); err != nil {
 			return err
 		}
@@ -322,7 +320,7 @@ type FollowPoint struct {
 }
 
 func (e *Engine) seenFile(ctx context.Context, bot, path string) (row store.SeenRow, ok bool, err error) {
-	err = e.read(ctx, "seen", func(c *sqlite.Conn) error {
+	err = e.read(ctx, "seen", func(c *store.Conn) error {
 		row, ok, err = store.SeenFile(c, bot, path)
 		return err
 	})

@@ -116,7 +116,13 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 		e.mu.Lock()
 		e.live[t.bot] = t
 		e.tasks.Add(1)
+		n := len(e.live)
+		more := n > e.peak
+		e.peak = max(e.peak, n)
 		e.mu.Unlock()
+		if more && e.cfg.Peak != nil {
+			e.cfg.Peak(n)
+		}
 	})
 	return t, cursor, nil
 }

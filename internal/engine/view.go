@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"zombiezen.com/go/sqlite"
-
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/internal/window"
@@ -54,14 +52,14 @@ type contextNote struct {
 // plan builds the view for the next request.
 func (t *task) plan() (*view, error) {
 	var v *view
-	err := t.e.read(t.ctx, "plan", func(c *sqlite.Conn) (err error) {
+	err := t.e.read(t.ctx, "plan", func(c *store.Conn) (err error) {
 		v, err = t.planOn(c)
 		return err
 	})
 	return v, err
 }
 
-func (t *task) planOn(c *sqlite.Conn) (*view, error) {
+func (t *task) planOn(c *store.Conn) (*view, error) {
 	bot, ok, err := store.BotByID(c, t.bot)
 	if err != nil {
 		return nil, err
@@ -96,7 +94,7 @@ func (t *task) planOn(c *sqlite.Conn) (*view, error) {
 func (t *task) limits() window.Bounds { return t.e.cfg.Limits.Context }
 
 // notePinned is the carry-forward note as a block, nil without one.
-func (t *task) notePinned(c *sqlite.Conn, bot *store.Bot) ([]byte, error) {
+func (t *task) notePinned(c *store.Conn, bot *store.Bot) ([]byte, error) {
 	if bot.Note == 0 {
 		return nil, nil
 	}
@@ -109,7 +107,7 @@ func (t *task) notePinned(c *sqlite.Conn, bot *store.Bot) ([]byte, error) {
 
 // window settles where the view starts and what stands ahead of it. It moves
 // the start only when the present one no longer fits.
-func (t *task) window(c *sqlite.Conn, v *view, note []byte, b window.Bounds) ([][]byte, window.Span, error) {
+func (t *task) window(c *store.Conn, v *view, note []byte, b window.Bounds) ([][]byte, window.Span, error) {
 	span, err := spanFrom(c, v.start, v.head)
 	if err != nil {
 		return nil, span, err
@@ -151,7 +149,7 @@ func (t *task) window(c *sqlite.Conn, v *view, note []byte, b window.Bounds) ([]
 }
 
 // chooseStart walks from the head over turn starts.
-func (t *task) chooseStart(c *sqlite.Conn, head int64, b window.Bounds, pinned window.Span) (window.Mark, bool, error) {
+func (t *task) chooseStart(c *store.Conn, head int64, b window.Bounds, pinned window.Span) (window.Mark, bool, error) {
 	var marks []window.Mark
 	var top store.Node
 	var last store.Node // the node walked before, one nearer the head
@@ -182,7 +180,7 @@ func markOf(n, top store.Node, before int64) window.Mark {
 
 // spanFrom measures the items from start, 0 for the root, to head by their
 // cumulative sizes.
-func spanFrom(c *sqlite.Conn, start, head int64) (window.Span, error) {
+func spanFrom(c *store.Conn, start, head int64) (window.Span, error) {
 	top, ok, err := store.NodeByID(c, head)
 	if err != nil || !ok {
 		return window.Span{}, err
@@ -200,7 +198,7 @@ func spanFrom(c *sqlite.Conn, start, head int64) (window.Span, error) {
 
 // turnRoom is the size of the current turn's own items up to head, and of what
 // must go ahead of them.
-func turnRoom(c *sqlite.Conn, t *task, head int64) (own, pinned window.Span, err error) {
+func turnRoom(c *store.Conn, t *task, head int64) (own, pinned window.Span, err error) {
 	var first int64
 	if err = store.Walk(c, head, func(n store.Node) bool { first = n.ID; return n.Turn == 0 }); err != nil {
 		return own, pinned, err
@@ -248,7 +246,7 @@ func (t *task) noteRoom() int { return int(min(t.limits().Bytes/8, 16<<10)) }
 
 // noteFor is the context note of a window that starts at a node, whole and
 // without its listing; nil when nothing is left out.
-func (t *task) noteFor(c *sqlite.Conn, start int64) (full, bare []byte, err error) {
+func (t *task) noteFor(c *store.Conn, start int64) (full, bare []byte, err error) {
 	if start == 0 {
 		return nil, nil, nil
 	}
@@ -279,7 +277,7 @@ func (t *task) noteFor(c *sqlite.Conn, start int64) (full, bare []byte, err erro
 const omittedWalk = 4096
 
 // omitted lists the turns before a window, newest first.
-func (t *task) omitted(c *sqlite.Conn, from int64) ([]window.Omitted, error) {
+func (t *task) omitted(c *store.Conn, from int64) ([]window.Omitted, error) {
 	most := int(t.e.cfg.Limits.NoteTurns)
 	if most == 0 {
 		return nil, nil
@@ -304,15 +302,18 @@ func (t *task) omitted(c *sqlite.Conn, from int64) ([]window.Omitted, error) {
 	return list, nil
 }
 
+// shownHead is how much of a prompt is read for its first line, in characters.
+const shownHead = 400
+
 // promptHead is the beginning of a turn's prompt, from its row, or from its
 // node where the row keeps none.
-func promptHead(c *sqlite.Conn, codec model.Codec, turn, node int64) (string, error) {
-	t, ok, err := store.TurnByID(c, turn)
+func promptHead(c *store.Conn, codec model.Codec, turn, node int64) (string, error) {
+	head, shared, ok, err := store.PromptHead(c, turn, shownHead)
 	if err != nil {
 		return "", err
 	}
-	if ok && t.PromptNode == 0 {
-		return t.Prompt, nil
+	if ok && shared == 0 {
+		return head, nil
 	}
 	item, _, err := store.ItemOf(c, nil, node)
 	if err != nil {
@@ -327,7 +328,7 @@ func promptHead(c *sqlite.Conn, codec model.Codec, turn, node int64) (string, er
 
 // bindThinking settles which items go without their thinking: those written
 // before what goes ahead of them last changed (providers.md 6).
-func (v *view) bindThinking(c *sqlite.Conn, t *task, bot int64) error {
+func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
 	if t.family != model.FamilyAnthropic {
 		return nil
 	}
@@ -359,7 +360,7 @@ func (v *view) bindThinking(c *sqlite.Conn, t *task, bot int64) error {
 
 // list reads the ids and sizes of the window's items and the length of what is
 // sent.
-func (v *view) list(c *sqlite.Conn, span window.Span) error {
+func (v *view) list(c *store.Conn, span window.Span) error {
 	v.nodes = make([]viewNode, span.Items)
 	at := len(v.nodes)
 	var after store.Node
@@ -398,7 +399,7 @@ func (v *view) list(c *sqlite.Conn, span window.Span) error {
 }
 
 // measure adds up what is sent.
-func (v *view) measure(c *sqlite.Conn) error {
+func (v *view) measure(c *store.Conn) error {
 	parts := int64(0)
 	for _, p := range v.pinned {
 		v.bytes += int64(len(p))

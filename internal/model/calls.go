@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -120,6 +121,8 @@ func quoted(raw []byte) string {
 // AppendString appends s as a JSON string without HTML escaping, the only way
 // the daemon writes one; invalid UTF-8 becomes U+FFFD.
 func AppendString[Bytes ~[]byte | ~string](dst []byte, s Bytes) []byte {
+	// A long text would otherwise be copied again and again as dst grows.
+	dst = slices.Grow(dst, len(s)+len(s)/16+64)
 	dst, _ = jsontext.AppendQuote(dst, s) // the error only tells of U+FFFD
 	return dst
 }

@@ -9,7 +9,10 @@ import (
 
 // OwnerLock is an advisory exclusive lock on a file of its own. The file is
 // never removed: whoever made a second one would hold a second lock.
-type OwnerLock struct{ file *os.File }
+type OwnerLock struct {
+	file *os.File
+	same *os.File // the guarded file itself; nil without one
+}
 
 // Lock takes the lock at path, made 0600 when missing, for as long as the
 // process lives or until Close. Held by anyone else, this process included, it
@@ -36,12 +39,43 @@ func Lock(path string, heldCode string) (*OwnerLock, error) {
 	}
 }
 
+// Guard takes a lock on the guarded file itself, too: a file that is mounted
+// under a second name has another lock file beside it, but is one file. Only
+// Linux has such mounts; elsewhere it does nothing, since there a lock of this
+// kind stands in the way of SQLite's own.
+//
+// The descriptor is closed by Close alone. Closing any descriptor of a file
+// drops the locks that SQLite holds on it, so Close comes after SQLite's.
+func (l *OwnerLock) Guard(path, heldCode string) error {
+	if !guardsFiles {
+		return nil
+	}
+	f, err := OpenPrivate(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	if err := flock(f); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return fail(heldCode, "%s is another daemon's, under another name", path)
+		}
+		return &os.PathError{Op: "flock", Path: path, Err: err}
+	}
+	l.same = f
+	return nil
+}
+
 // Close gives the lock up. The file stays.
 func (l *OwnerLock) Close() error {
-	// Closing alone would not do: a child that was forked just now and has not
-	// yet become its program holds the descriptor, and with it the lock.
-	err := unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
-	return errors.Join(err, l.file.Close())
+	var errs []error
+	for _, f := range []*os.File{l.same, l.file} {
+		if f != nil {
+			// Closing alone would not do: a child that was forked just now and has
+			// not yet become its program holds the descriptor, and with it the lock.
+			errs = append(errs, unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func flock(f *os.File) error {

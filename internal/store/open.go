@@ -95,6 +95,9 @@ func claim(opt Options) (_ *place.OwnerLock, err error) {
 	if err := create(opt.Path); err != nil {
 		return nil, fileError(err)
 	}
+	if err := lock.Guard(opt.Path, string(protocol.StoreAlreadyOwned)); err != nil {
+		return nil, fileError(err)
+	}
 	for _, sidecar := range []string{"-wal", "-shm", "-journal"} {
 		if err := tighten(opt.Path + sidecar); err != nil {
 			return nil, fileError(err)

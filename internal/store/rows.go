@@ -69,3 +69,7 @@ func nullRaw(r json.RawMessage) any {
 	}
 	return r
 }
+
+// Conn is a connection as row operations take it. Only this package knows of
+// which library it is.
+type Conn = sqlite.Conn

@@ -41,6 +41,7 @@ var (
 	qTurnByID      = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE id = ?1`)
 	qTurnByRequest = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE bot = ?1 AND request_id = ?2`)
 	qTurnPage      = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE bot = ?1 AND id > ?2 ORDER BY id LIMIT ?3`)
+	qTurnHead      = stmt(`SELECT substr(prompt, 1, ?2), prompt_node FROM turns WHERE id = ?1`)
 	qTurnSequence  = stmt(`SELECT last_id FROM turn_sequence`)
 	qTurnStep      = stmt(`UPDATE turn_sequence SET last_id = last_id + 1`)
 	qTurnInsert    = stmt(`INSERT INTO turns (id, bot, request_id, prompt, from_bot, from_bot_id, from_turn,
@@ -66,7 +67,7 @@ var (
 	qCountReady  = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = 'ready'`)
 	qCountQueued = stmt(`SELECT count(*), ifnull(sum(length(CAST(prompt AS BLOB))), 0) FROM turns WHERE status = 'queued'`)
 	qTurnSteers  = stmt(`SELECT ` + turnColumns + ` FROM turns
-		WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer' AND id <= ?2 ORDER BY id LIMIT ?3`)
+		WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer' AND id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`)
 	qTurnSteerMax = stmt(`SELECT ifnull(max(id), 0) FROM turns WHERE bot = ?1 AND status = 'queued' AND delivery = 'steer'`)
 )
 
@@ -94,6 +95,13 @@ func TurnByID(c *sqlite.Conn, id int64) (Turn, bool, error) { return oneTurn(c, 
 // TurnByRequest reads the turn of an idempotency key.
 func TurnByRequest(c *sqlite.Conn, bot string, request string) (Turn, bool, error) {
 	return oneTurn(c, qTurnByRequest, bot, request)
+}
+
+// PromptHead is the beginning of a turn's prompt, in characters, and the node
+// that alone keeps it, if one does.
+func PromptHead(c *sqlite.Conn, id int64, characters int) (head string, node int64, ok bool, err error) {
+	ok, err = qTurnHead.row(c, func(s *sqlite.Stmt) { head, node = s.ColumnText(0), s.ColumnInt64(1) }, id, characters)
+	return head, node, ok, err
 }
 
 // Turns calls f for a bot's turns after one, oldest first, at most limit.
@@ -188,15 +196,15 @@ func countWaiting(c *sqlite.Conn, q *query) (n, bytes int64, err error) {
 	return n, bytes, err
 }
 
-// Steers reads a bot's queued steers up to an id, in order.
-func Steers(c *sqlite.Conn, bot string, through int64, limit int, f func(*Turn) bool) error {
+// Steers reads a bot's queued steers after one and up to another, in order.
+func Steers(c *sqlite.Conn, bot string, after, through int64, limit int, f func(*Turn) bool) error {
 	return qTurnSteers.rows(c, func(s *sqlite.Stmt) error {
 		t := scanTurn(s)
 		if !f(&t) {
 			return errStop
 		}
 		return nil
-	}, bot, through, limit)
+	}, bot, after, through, limit)
 }
 
 // NewestSteer is the highest id of a bot's queued steers, 0 when there is none.

@@ -346,7 +346,7 @@ func TestSettings(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "fullfsync": "1", "checkpoint_fullfsync": "1",
-		"foreign_keys": "1", "temp_store": "2", "cache_size": "-256", "busy_timeout": "5000",
+		"foreign_keys": "1", "temp_store": "2", "cache_size": cacheSize, "busy_timeout": "5000",
 		"journal_size_limit": "8388608", "wal_autocheckpoint": "1000",
 		"application_id": fmt.Sprint(applicationID), "user_version": fmt.Sprint(SchemaVersion()),
 	} {
@@ -360,7 +360,7 @@ func TestSettings(t *testing.T) {
 	}
 	for _, r := range s.readers.free {
 		for name, want := range map[string]string{
-			"checkpoint_fullfsync": "1", "cache_size": "-256", "busy_timeout": "5000", "query_only": "1",
+			"checkpoint_fullfsync": "1", "cache_size": cacheSize, "busy_timeout": "5000", "query_only": "1",
 		} {
 			check(r.conn, name, want)
 		}

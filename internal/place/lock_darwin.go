@@ -1,0 +1,4 @@
+package place
+
+// guardsFiles: here a lock of flock's would shut SQLite out of the file.
+const guardsFiles = false
