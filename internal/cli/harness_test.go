@@ -234,6 +234,7 @@ func (g *ground) must(args ...string) string {
 	return r.stdout
 }
 
+// finish runs a command to its end, from any goroutine.
 func finish(t testing.TB, cmd *exec.Cmd) ran {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -241,7 +242,8 @@ func finish(t testing.TB, cmd *exec.Cmd) ran {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+		t.Error(err)
+		return ran{status: -1}
 	}
 	return ran{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }

@@ -74,25 +74,29 @@ func TestListenersThatAreNoDaemon(t *testing.T) {
 			}
 		}
 	}
+	// They take their ten seconds at the same time, whatever -parallel says.
+	var all sync.WaitGroup
 	for name, serve := range map[string]func(net.Conn){"never writes": untilClosed, "trickles": trickle} {
 		for _, args := range [][]string{{"ls"}, {"run", "--new", "--bot", "B", "--model", "t/echo", "hi"}} {
-			t.Run("CL-14 a listener that "+name+" meets "+args[0], func(t *testing.T) {
-				t.Parallel()
-				g := newGround(t)
-				g.listener(serve)
+			g := newGround(t)
+			g.listener(serve)
+			cmd := g.command(args...)
+			all.Go(func() {
 				begin := time.Now()
-				r := g.run(args...)
-				if took := time.Since(begin); took < 9*time.Second || took > 14*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				if r.status != 1 || r.code() != "daemon_start_timeout" || len(g.made()) > 0 {
-					t.Errorf("exit %d, %s; made %v", r.status, r.stderr, g.made())
-				}
+				r := finish(t, cmd)
+				took := time.Since(begin)
+				t.Run("CL-14 a listener that "+name+" meets "+args[0], func(t *testing.T) {
+					if took < 9*time.Second || took > 14*time.Second {
+						t.Errorf("it took %v", took)
+					}
+					if r.status != 1 || r.code() != "daemon_start_timeout" || len(g.made()) > 0 {
+						t.Errorf("exit %d, %s; made %v", r.status, r.stderr, g.made())
+					}
+				})
 			})
 		}
 	}
 	t.Run("CL-15 a listener of another protocol", func(t *testing.T) {
-		t.Parallel()
 		g := newGround(t)
 		g.listener(func(conn net.Conn) {
 			fmt.Fprintln(conn, `{"event":"ready","protocol":99,"pid":1,"version":"v9","strange":[1, 2]}`)
@@ -111,6 +115,7 @@ func TestListenersThatAreNoDaemon(t *testing.T) {
 			t.Errorf("it took %v and made %v", time.Since(begin), g.made())
 		}
 	})
+	all.Wait()
 }
 
 // TestTurnThatEndsWhileAttaching plays the daemon: what it sends cannot be

@@ -45,9 +45,12 @@ func onTerminal(cmd *exec.Cmd, theirs *os.File) {
 
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(ours, theirs *os.File){
-		"is closed":        func(ours, theirs *os.File) { theirs.Close(); ours.Close() },
-		"has Ctrl+C typed": func(ours, _ *os.File) { ours.Write([]byte{3}) },
+	for name, end := range map[string]func(t *testing.T, ours *os.File){
+		"is closed": func(*testing.T, *os.File) {},
+		"has Ctrl+C typed": func(t *testing.T, ours *os.File) {
+			ours.Write([]byte{3})
+			until(t, ours, "^C") // the terminal has taken it, and signalled
+		},
 	} {
 		t.Run("CL-95 the terminal that started a daemon "+name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +76,9 @@ func TestTerminal(t *testing.T) {
 			if sid, err := unix.Getsid(ready.PID); err != nil || sid != ready.PID {
 				t.Errorf("the daemon %d is in session %d, %v", ready.PID, sid, err)
 			}
-			end(ours, theirs)
+			end(t, ours)
+			theirs.Close()
+			ours.Close()
 			cmd.Wait()
 			release(g)
 			if got := ended(g, 1); got != "completed" {
