@@ -135,6 +135,17 @@ func TestBuckets(t *testing.T) {
 	})
 }
 
+func TestAbsurdUsageDoesNotCloseAPool(t *testing.T) {
+	bubble(t, "a call that used more than there ever was costs five minutes at most", func(t *testing.T, p *Pools) {
+		acquire(t, p, Cost{}).Learn(learned(Output, 6000, 6000))
+		g := acquire(t, p, Cost{Output: 100})
+		g.End(true, true, &model.Usage{Output: 1 << 40})
+		if left := available(p, Output); left != -mostDebt*6000 {
+			t.Errorf("%d are available", left)
+		}
+	})
+}
+
 func TestGateIsFirstComeFirstServed(t *testing.T) {
 	bubble(t, "a small call does not pass a big one", func(t *testing.T, p *Pools) {
 		acquire(t, p, Cost{}).Learn(learned(Tokens, 6000, 0))
