@@ -140,8 +140,19 @@ func TestAbsurdUsageDoesNotCloseAPool(t *testing.T) {
 		acquire(t, p, Cost{}).Learn(learned(Output, 6000, 6000))
 		g := acquire(t, p, Cost{Output: 100})
 		g.End(true, true, &model.Usage{Output: 1 << 40})
-		if left := available(p, Output); left != -mostDebt*6000 {
-			t.Errorf("%d are available", left)
+		began := time.Now()
+		for {
+			_, park, err := p.Acquire(t.Context(), "m", Cost{Output: 100})
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, model.ErrPaced) || park > (mostDebt+1)*time.Minute {
+				t.Fatalf("parked for %v, %v", park, err)
+			}
+			time.Sleep(park)
+		}
+		if waited := time.Since(began); waited < mostDebt*time.Minute || waited > (mostDebt+1)*time.Minute {
+			t.Errorf("waited %v", waited)
 		}
 	})
 }
