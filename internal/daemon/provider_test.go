@@ -344,6 +344,8 @@ func TestKeysStayHidden(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "")
 	s := h.fake("responses", fakemodel.Options{})
+	// As in a daemon that a bot's command has started.
+	h.env = append(h.env, "AGENT_BOT=Eve", "AGENT_PARENT=Eve", "AGENT_PARENT_ID=9", "AGENT_SANDBOX=workspace", "AGENT_COMPANION=1")
 	p := h.start()
 	k := p.dial()
 	t.Run("PV-11 RT-28 a provider's key is neither in a command's environment nor in what it prints", func(t *testing.T) {
@@ -366,6 +368,14 @@ func TestKeysStayHidden(t *testing.T) {
 				t.Errorf("the environment lacks %s", name)
 			}
 		}
+		for _, stray := range []string{"=Eve", "AGENT_PARENT", "AGENT_SANDBOX", "AGENT_COMPANION", playVar} {
+			if strings.Contains(item, stray) {
+				t.Errorf("the environment has the starter's %s", stray)
+			}
+		}
+		if n := strings.Count(item, "AGENT_BOT="); n != 1 {
+			t.Errorf("AGENT_BOT is there %d times", n)
+		}
 		if !strings.Contains(string(k.ready), `"key_env":"F_KEY"`) || strings.Contains(string(k.ready), "key-of") {
 			t.Errorf("ready %s", k.ready)
 		}
@@ -376,6 +386,31 @@ func TestKeysStayHidden(t *testing.T) {
 			t.Errorf("%s holds the key", name)
 		}
 	}
+	s.Verify(t)
+}
+
+func TestRefusalsAreRedacted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "")
+	s := h.fake("responses", fakemodel.Options{})
+	p := h.start()
+	k := p.dial()
+	t.Run("the detail of a call that never starts is redacted like every result", func(t *testing.T) {
+		s.Queue(fakemodel.Say("a", fakemodel.Call("shell", `{"command":"true","key-of-the-test-provider":1}`)), fakemodel.Say("done"))
+		k.fbot("Bob", h.workspace, "shell")
+		k.follow("Bob", 0)
+		sub := k.submit("Bob", "r2", "go", "")
+		var c protocol.ToolCompleted
+		for _, l := range k.until("turn_finished", sub.Turn) {
+			if l.str("event") == "tool_completed" {
+				l.data(&c)
+			}
+		}
+		if item := k.item("Bob", c.Node); strings.Contains(item, "key-of-the") || !strings.Contains(item, "[REDACTED]") ||
+			!strings.Contains(item, "invalid_tool_arguments") {
+			t.Errorf("the result %s", item)
+		}
+	})
 	s.Verify(t)
 }
 

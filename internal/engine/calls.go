@@ -56,7 +56,7 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 // call, or arguments that its schema does not take.
 func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 	refuse := func(code protocol.Code, detail string) (tool.Tool, *tool.Result) {
-		r := tool.Fail(string(code), detail)
+		r := tool.Fail(string(code), string(t.e.cfg.Redact.Bytes([]byte(detail))))
 		return nil, &r
 	}
 	work := t.e.tools[call.Name]
@@ -201,8 +201,8 @@ func (t *task) env(call *model.Call) *tool.Env {
 	}
 }
 
-// environ is a command's environment (runtime.md 10). Later names win, so the
-// daemon's own stand last.
+// environ is a command's environment (runtime.md 10). What the daemon's starter
+// or a policy had under the names given here is not in cfg.Environ.
 func (t *task) environ() []string {
 	cfg := &t.e.cfg
 	env := append(cfg.Environ[:len(cfg.Environ):len(cfg.Environ)],

@@ -27,6 +27,7 @@ func TestShellEnv(t *testing.T) {
 	base := []string{
 		"PATH=/bin", "Home=/home/p", "OPENAI_API_KEY=sk-0123456789", "COPY=sk-0123456789",
 		"GITHUB_TOKEN=ghp", "MY_SECRET=s", "FOO=1", "FOO=2", "EMPTY=", "broken",
+		"AGENT_PARENT=Eve", "AGENT_SANDBOX=read-only",
 	}
 	for _, row := range []struct {
 		name   string
@@ -54,6 +55,9 @@ func TestShellEnv(t *testing.T) {
 		{"AP-68 set brings no key back, by name or by value",
 			"[shell_environment_policy]\nset = {OPENAI_API_KEY = 'other', COPY = 'other', NEW = 'sk-0123456789'}\ninclude_only = ['*PY', 'OPEN*', 'NEW']",
 			nil},
+		{"no name of the daemon's own comes in, not even by set",
+			"[shell_environment_policy]\nset = {AGENT_BOT = 'Eve', AGENT = 'b'}\ninclude_only = ['AGENT*', 'PATH']",
+			[]string{"AGENT=b", "PATH=/bin"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,9 @@ import (
 const (
 	// termGrace is how long a group has between SIGTERM and SIGKILL.
 	termGrace = 500 * time.Millisecond
+	// firstLook is how long after its leader's end a group is looked at again;
+	// the pauses double.
+	firstLook = 15 * time.Millisecond
 	// drainTime is how long what is left in the pipes is read after the group
 	// was killed.
 	drainTime = 250 * time.Millisecond
@@ -161,13 +164,32 @@ func (c *command) supervise(ctx context.Context, limit time.Duration) {
 	c.drain()
 }
 
-// terminate asks the group to end and gives the leader a moment to.
+// terminate asks the group to end and gives all of it a moment to: the script
+// may end at once and what it started still be writing its files. That the
+// last member is gone can only be asked for, so it is, ever less often.
 func (c *command) terminate() {
 	c.process.signalGroup(unix.SIGTERM)
+	grace := time.NewTimer(termGrace)
+	defer grace.Stop()
 	select {
 	case <-c.process.ended:
 	case <-c.over:
-	case <-time.After(termGrace):
+		return
+	case <-grace.C:
+		return
+	}
+	group := groupWatch{pgid: c.process.pid}
+	for pause := firstLook; group.lives(); pause *= 2 {
+		look := time.NewTimer(pause)
+		select {
+		case <-look.C:
+		case <-c.over:
+			look.Stop()
+			return
+		case <-grace.C:
+			look.Stop()
+			return
+		}
 	}
 }
 

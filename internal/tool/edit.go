@@ -41,35 +41,33 @@ func checkEdit(a *editArgs) *Failure {
 	return nil
 }
 
-func runEdit(_ context.Context, env *Env, a *editArgs) Result {
-	t, f := env.target(a.Path.value)
-	if f != nil {
-		return env.refuse(f)
-	}
-	data, info, err := env.readWhole(t.path)
-	if errors.Is(err, errStore) {
-		err = errors.New("it belongs to the daemon's own store and is not edited")
-	}
-	if err != nil {
-		return env.refuse(fileFailure(protocol.FileUnreadable, t.given, err))
-	}
-	if f := checkUTF8(data); f != nil {
-		return env.refuse(fileFailure(protocol.FileNotUTF8, t.given, f))
-	}
-	t.info = info
-	changed, count, f := replaceText(data, a.Old.value, a.New.value, a.ReplaceAll.value)
-	if f != nil {
-		return env.refuse(fileFailure(protocol.EditTargetNotFound, t.given, f))
-	}
-	seen, f := env.put(t, changed)
-	if f != nil {
-		return env.refuse(f)
-	}
-	places := "1 occurrence"
-	if count != 1 {
-		places = fmt.Sprint(count, " occurrences")
-	}
-	r := env.text("Replaced %s in %s.", places, t.given)
-	r.Seen = []SeenFile{seen}
-	return r
+func runEdit(ctx context.Context, env *Env, a *editArgs) Result {
+	return env.change(ctx, a.Path.value, func(ctx context.Context, t *target) (Result, error) {
+		data, info, err := env.readWhole(t.path)
+		if errors.Is(err, errStore) {
+			err = errors.New("it belongs to the daemon's own store and is not edited")
+		}
+		if err != nil {
+			return Result{}, fileFailure(protocol.FileUnreadable, t.given, err)
+		}
+		if f := checkUTF8(data); f != nil {
+			return Result{}, fileFailure(protocol.FileNotUTF8, t.given, f)
+		}
+		t.info, t.was = info, data
+		changed, count, f := replaceText(data, a.Old.value, a.New.value, a.ReplaceAll.value)
+		if f != nil {
+			return Result{}, fileFailure(protocol.EditTargetNotFound, t.given, f)
+		}
+		seen, err := env.put(ctx, *t, changed)
+		if err != nil {
+			return Result{}, err
+		}
+		places := "1 occurrence"
+		if count != 1 {
+			places = fmt.Sprint(count, " occurrences")
+		}
+		r := env.text("Replaced %s in %s.", places, t.given)
+		r.Seen = []SeenFile{seen}
+		return r, nil
+	})
 }

@@ -89,14 +89,35 @@ func (e *Env) helperRead(ctx context.Context, path string, use func(io.Reader) e
 
 // helper runs a helper child with input on its stdin and gives its output to
 // use, and its exit code with the first of what it wrote to stderr. It takes
-// a place among the daemon's children.
+// a place among the daemon's children. A child that does not even die, since
+// its file hangs, keeps that place and is left behind with it.
 func (e *Env) helper(ctx context.Context, args []string, input io.Reader, use func(io.Reader) error) (int, string, error) {
 	if err := e.Processes.Acquire(ctx); err != nil {
 		return 0, "", err
 	}
-	defer e.Processes.Release()
 	ctx, cancel := context.WithTimeout(ctx, helperTime)
 	defer cancel()
+	end, err := beside(ctx, fileWork, func() helperEnd {
+		defer e.Processes.Release()
+		return e.runHelper(ctx, args, input, use)
+	})
+	if err != nil && !errors.As(err, new(leftBehind)) {
+		e.Processes.Release()
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	return end.code, end.says, end.err
+}
+
+// helperEnd is how a helper ended.
+type helperEnd struct {
+	code int
+	says string
+	err  error
+}
+
+func (e *Env) runHelper(ctx context.Context, args []string, input io.Reader, use func(io.Reader) error) helperEnd {
 	cmd := exec.CommandContext(ctx, e.SelfExe, args...)
 	cmd.Env = []string{} // it needs none, and gets no key
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -105,10 +126,10 @@ func (e *Env) helper(ctx context.Context, args []string, input io.Reader, use fu
 	cmd.Stderr = &says
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, "", err
+		return helperEnd{err: err}
 	}
 	if err := cmd.Start(); err != nil {
-		return 0, "", err
+		return helperEnd{err: err}
 	}
 	used := use(out)
 	_, _ = io.Copy(io.Discard, out)
@@ -116,13 +137,13 @@ func (e *Env) helper(ctx context.Context, args []string, input io.Reader, use fu
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return 0, "", context.Cause(ctx)
+		return helperEnd{err: context.Cause(ctx)}
 	case errors.As(err, &exit):
-		return exit.ExitCode(), strings.TrimSpace(string(says)), nil
+		return helperEnd{code: exit.ExitCode(), says: strings.TrimSpace(string(says))}
 	case err != nil:
-		return 0, "", err
+		return helperEnd{err: err}
 	}
-	return 0, "", used
+	return helperEnd{err: used}
 }
 
 // firstBytes keeps the first KiB that is written to it.

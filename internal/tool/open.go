@@ -49,7 +49,7 @@ var errStore = errors.New("a file of the daemon's store")
 // waiting and without taking a terminal, and checks what it got once more. It
 // refuses the store's own files with errStore and anything else that is not
 // regular with *Failure file_not_regular.
-func (e *Env) openRegular(path string, flags int) (*os.File, os.FileInfo, error) {
+func (e *Env) openRegular(path string, flags int) (*quietFile, os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +73,7 @@ func (e *Env) openRegular(path string, flags int) (*os.File, os.FileInfo, error)
 		_ = f.Close()
 		return nil, nil, err
 	}
-	return f, info, nil
+	return &quietFile{File: f}, info, nil
 }
 
 func openFD(path string, flags int) (int, error) {

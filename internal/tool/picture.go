@@ -13,8 +13,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -70,12 +68,8 @@ var codecs = map[string]codec{
 // MiB for a moment.
 var pictureSlots = NewSlots(1)
 
-func (e *Env) readPicture(ctx context.Context, path string, r io.Reader, info os.FileInfo) Result {
-	data, err := io.ReadAll(io.LimitReader(r, maxPicture+1))
-	if err != nil {
-		return e.refuse(fileFailure(protocol.FileUnreadable, path, err))
-	}
-	p, f := e.Picture(ctx, data)
+func (e *Env) readPicture(ctx context.Context, path string, file readFile) Result {
+	p, f := e.Picture(ctx, file.picture)
 	if f != nil {
 		return e.refuse(fileFailure(protocol.InvalidPicture, path, f))
 	}
@@ -85,8 +79,8 @@ func (e *Env) readPicture(ctx context.Context, path string, r io.Reader, info os
 			quote(masked), quote(p.MediaType), p.Width, p.Height, p.Bytes),
 		Pictures: []PictureData{p},
 	}
-	if real, err := filepath.EvalSymlinks(e.resolve(path)); err == nil {
-		result.Seen = []SeenFile{seenFile(real, info, int64(len(data)), sha256.Sum256(data))}
+	if file.seen.Path != "" {
+		result.Seen = []SeenFile{file.seen}
 	}
 	return result
 }

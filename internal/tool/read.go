@@ -58,37 +58,76 @@ func runRead(ctx context.Context, env *Env, a *readArgs) Result {
 	if a.Artifact.given {
 		return env.readKept(ctx, a)
 	}
-	path := a.Path.value
-	f, info, err := env.openRegular(env.resolve(path), os.O_RDONLY)
-	if errors.Is(err, errStore) {
+	got, err := beside(ctx, fileWork, func() readFile { return env.readFile(ctx, a) })
+	switch {
+	case err != nil:
+		return env.refuse(leftFailure(a.Path.value, err))
+	case got.store:
 		return env.readStoreFile(ctx, a)
+	case got.picture != nil:
+		return env.readPicture(ctx, a.Path.value, got)
+	}
+	return got.result
+}
+
+// readFile is what became of a file: its page, or what still has to be done
+// with it.
+type readFile struct {
+	result  Result
+	store   bool     // one of the store's: the helper must read it
+	picture []byte   // its content, to be looked at
+	seen    SeenFile // with picture; Path is empty where it has none
+}
+
+func (e *Env) readFile(ctx context.Context, a *readArgs) readFile {
+	path := a.Path.value
+	failed := func(code protocol.Code, err error) readFile {
+		return readFile{result: e.refuse(fileFailure(code, path, err))}
+	}
+	f, info, err := e.openRegular(e.resolve(path), os.O_RDONLY)
+	if errors.Is(err, errStore) {
+		return readFile{store: true}
 	}
 	if err != nil {
-		return env.refuse(fileFailure(protocol.FileUnreadable, path, err))
+		return failed(protocol.FileUnreadable, err)
 	}
 	defer f.Close()
 	start := make([]byte, sniffed)
 	n, err := io.ReadFull(f, start)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return env.refuse(fileFailure(protocol.FileUnreadable, path, err))
+		return failed(protocol.FileUnreadable, err)
 	}
 	whole := io.MultiReader(bytes.NewReader(start[:n]), f)
 	if pictureType(start[:n]) != "" {
-		return env.readPicture(ctx, path, whole, info)
+		data, err := io.ReadAll(io.LimitReader(whole, maxPicture+1))
+		if err != nil {
+			return failed(protocol.FileUnreadable, err)
+		}
+		return readFile{picture: data, seen: e.seenAt(path, info, int64(len(data)), sha256.Sum256(data))}
 	}
 	if info.Size() > maxFile {
-		return env.refuse(fileFailure(protocol.FileTooLarge, path, tooLarge(info.Size())))
+		return failed(protocol.FileTooLarge, tooLarge(info.Size()))
 	}
 	page := newPager(a.Offset.or(1), a.Limit.or(defaultLines))
-	size, hash, err := env.pageText(ctx, whole, page)
+	size, hash, err := e.pageText(ctx, whole, page)
 	if err != nil {
-		return env.refuse(fileFailure(protocol.FileUnreadable, path, err))
+		return failed(protocol.FileUnreadable, err)
 	}
-	r := page.result(env, "the file")
-	if real, err := filepath.EvalSymlinks(env.resolve(path)); err == nil {
-		r.Seen = []SeenFile{seenFile(real, info, size, hash)}
+	r := page.result(e, "the file")
+	if s := e.seenAt(path, info, size, hash); s.Path != "" {
+		r.Seen = []SeenFile{s}
 	}
-	return r
+	return readFile{result: r}
+}
+
+// seenAt is seenFile for a path as it was given; without a Path where that
+// leads nowhere any more.
+func (e *Env) seenAt(path string, info os.FileInfo, size int64, hash [32]byte) SeenFile {
+	real, err := filepath.EvalSymlinks(e.resolve(path))
+	if err != nil {
+		return SeenFile{}
+	}
+	return seenFile(real, info, size, hash)
 }
 
 // readStoreFile has the helper read one of the store's own files.

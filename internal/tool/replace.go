@@ -1,13 +1,14 @@
 package tool
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,12 +20,13 @@ var errMoved = errors.New("it was changed by someone else meanwhile: read it aga
 
 // put gives the target its new content: a crash leaves the old content or the
 // new, never a mixture, except where the file must be written in place
-// (runtime.md 11, "How it is written"). Leftovers of killed writers in the
-// folder are removed on the way.
-func (e *Env) put(t target, content []byte) (SeenFile, *Failure) {
-	info, err := e.putFile(t, content)
+// (runtime.md 11, "How it is written"). It is refused with errMoved when the
+// target is no longer what the change was made from. Leftovers of killed
+// writers in the folder are removed on the way.
+func (e *Env) put(ctx context.Context, t target, content []byte) (SeenFile, error) {
+	info, err := e.putFile(ctx, t, content)
 	if errors.Is(err, errMoved) {
-		return SeenFile{}, failuref(protocol.FileChanged, "%s: %v", t.given, err)
+		return SeenFile{}, err
 	}
 	if err != nil {
 		return SeenFile{}, fileFailure(protocol.IoError, t.given, err)
@@ -32,21 +34,21 @@ func (e *Env) put(t target, content []byte) (SeenFile, *Failure) {
 	return seenFile(t.real(), info, int64(len(content)), sha256.Sum256(content)), nil
 }
 
-func (e *Env) putFile(t target, content []byte) (os.FileInfo, error) {
+func (e *Env) putFile(ctx context.Context, t target, content []byte) (os.FileInfo, error) {
 	dir := filepath.Dir(t.path)
-	sweep(dir)
+	swept.sweep(dir, time.Now())
 	if t.info == nil {
-		return create(t, dir, content)
+		return create(ctx, t, dir, content)
 	}
 	if err := t.writable(); err != nil {
 		return nil, err
 	}
 	if sys, ok := t.info.Sys().(*syscall.Stat_t); t.far || !ok || sys.Nlink > 1 {
-		return e.overwrite(t, content)
+		return e.overwrite(ctx, t, content)
 	}
 	tmp, err := newTemporary(dir, 0o600)
 	if noNewFile(err) {
-		return e.overwrite(t, content)
+		return e.overwrite(ctx, t, content)
 	}
 	if err != nil {
 		return nil, err
@@ -58,19 +60,36 @@ func (e *Env) putFile(t target, content []byte) (os.FileInfo, error) {
 	if err := tmp.like(t.info); err != nil {
 		return nil, err
 	}
-	if !t.current() {
-		return nil, errMoved
+	// What is slow is done first, so that next to nothing lies between the last
+	// look at the target and its replacement.
+	if err := tmp.file.Sync(); err != nil {
+		return nil, err
+	}
+	if err := e.mayReplace(ctx, t); err != nil {
+		return nil, err
 	}
 	info, err := tmp.become(t.path, os.Rename)
 	if noNewFile(err) {
-		return e.overwrite(t, content)
+		return e.overwrite(ctx, t, content)
 	}
 	return info, err
 }
 
+// mayReplace is asked just before the target is touched. A call that was left
+// behind while its disk hung changes nothing any more.
+func (e *Env) mayReplace(ctx context.Context, t target) error {
+	if !e.current(t) {
+		return errMoved
+	}
+	if ctx.Err() != nil {
+		return failuref(protocol.Cancelled, "the turn ended before the file was changed")
+	}
+	return nil
+}
+
 // create makes a new file, its mode left to the umask. One that appeared
 // meanwhile is not overwritten.
-func create(t target, dir string, content []byte) (os.FileInfo, error) {
+func create(ctx context.Context, t target, dir string, content []byte) (os.FileInfo, error) {
 	tmp, err := newTemporary(dir, 0o666)
 	if err != nil {
 		return nil, err
@@ -78,6 +97,12 @@ func create(t target, dir string, content []byte) (os.FileInfo, error) {
 	defer tmp.drop()
 	if err := tmp.fill(content); err != nil {
 		return nil, err
+	}
+	if err := tmp.file.Sync(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, failuref(protocol.Cancelled, "the turn ended before the file was made")
 	}
 	info, err := tmp.become(t.path, renameNew)
 	if errors.Is(err, fs.ErrExist) {
@@ -94,14 +119,17 @@ func noNewFile(err error) bool {
 
 // overwrite writes an existing file in place. It is cut to length last, so
 // that a disk that fills up loses nothing that did not have to make way.
-func (e *Env) overwrite(t target, content []byte) (os.FileInfo, error) {
+func (e *Env) overwrite(ctx context.Context, t target, content []byte) (os.FileInfo, error) {
 	f, info, err := e.openRegular(t.path, os.O_WRONLY|syscall.O_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if !os.SameFile(info, t.info) || !t.current() {
+	if !os.SameFile(info, t.info) {
 		return nil, errMoved
+	}
+	if err := e.mayReplace(ctx, t); err != nil {
+		return nil, err
 	}
 	if _, err := f.WriteAt(content, 0); err != nil {
 		return nil, err
@@ -180,12 +208,9 @@ func (t *temporary) like(info os.FileInfo) error {
 	return t.file.Chmod(mode)
 }
 
-// become syncs the file and gives it its place; it and its name are then on
-// the disk.
+// become gives the file, which is synced, its place; its name is then on the
+// disk, too.
 func (t *temporary) become(path string, rename func(from, to string) error) (os.FileInfo, error) {
-	if err := t.file.Sync(); err != nil {
-		return nil, err
-	}
 	if err := rename(t.path, path); err != nil {
 		return nil, err
 	}
@@ -204,44 +229,6 @@ func (t *temporary) drop() {
 		_ = os.Remove(t.path)
 	}
 	_ = t.file.Close()
-}
-
-// sweep removes the leftovers of writers that were killed from a folder. What
-// another live call writes to is locked, and stays.
-func sweep(dir string) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	for {
-		names, err := f.Readdirnames(256)
-		for _, name := range names {
-			if strings.HasPrefix(name, temporaryPrefix) && len(name) == len(temporaryPrefix)+16 {
-				sweepOne(filepath.Join(dir, name))
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func sweepOne(path string) {
-	fd, err := openFD(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC)
-	if err != nil {
-		return
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || flock(f, unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return
-	}
-	// Its writer may have finished between the opening and the lock.
-	if now, err := os.Lstat(path); err == nil && os.SameFile(now, info) {
-		_ = os.Remove(path)
-	}
 }
 
 // renameNew renames a file unless the new name is taken.

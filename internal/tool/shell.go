@@ -86,7 +86,14 @@ func checkShell(a *shellArgs) *Failure {
 }
 
 func runShell(ctx context.Context, env *Env, a *shellArgs) Result {
-	if info, err := os.Stat(env.Workspace); err != nil || !info.IsDir() {
+	there, err := beside(ctx, fileWork, func() bool {
+		info, err := os.Stat(env.Workspace)
+		return err == nil && info.IsDir()
+	})
+	if err != nil {
+		return env.refuse(leftFailure(env.Workspace, err))
+	}
+	if !there {
 		return env.refuse(failuref(protocol.WorkspaceUnavailable, "the workspace %s is gone", env.Workspace))
 	}
 	if err := env.Processes.Acquire(ctx); err != nil {

@@ -145,6 +145,28 @@ func TestShell(t *testing.T) {
 			t.Errorf("killed after %v", took)
 		}
 	})
+	t.Run("what a command started has its moment, too", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		s, _ := shell(t, env, "(trap 'sleep 0.15; echo saved >saved; exit' TERM; while :; do sleep 0.01; done) >/dev/null 2>&1 & echo $! >pid; "+
+			"trap 'exit 0' TERM; while :; do sleep 0.01; done", "timeout_ms", 300)
+		if !s.TimedOut {
+			t.Errorf("got %+v", s)
+		}
+		holds(t, filepath.Join(env.Workspace, "saved"), "saved\n")
+		gone(t, filepath.Join(env.Workspace, "pid"))
+	})
+	t.Run("what a command started and heeds nothing is killed all the same", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		start := time.Now()
+		s, _ := shell(t, env, "(trap '' TERM; while :; do sleep 0.01; done) >/dev/null 2>&1 & echo $! >pid; "+
+			"trap 'exit 0' TERM; while :; do sleep 0.01; done", "timeout_ms", 100)
+		if took := time.Since(start); !s.TimedOut || took < termGrace || took > termGrace+2*time.Second {
+			t.Errorf("got %+v after %v", s, took)
+		}
+		gone(t, filepath.Join(env.Workspace, "pid"))
+	})
 	t.Run("a command killed by a signal of its own has no exit code", func(t *testing.T) {
 		t.Parallel()
 		env, _ := newEnv(t)

@@ -22,6 +22,7 @@ type target struct {
 	path  string      // no link at its end
 	info  os.FileInfo // nil where there is no file yet
 	far   bool        // reached by a link from another folder
+	was   []byte      // the content that the change is made from, with info
 }
 
 // maxLinks bounds how many links are followed at a path's end.
@@ -81,28 +82,28 @@ func (t target) real() string {
 }
 
 // unchanged checks that the bot has read or written an existing target as it
-// is now, and gives its content.
-func (e *Env) unchanged(ctx context.Context, t *target) ([]byte, *Failure) {
+// is now, and takes its content.
+func (e *Env) unchanged(ctx context.Context, t *target) *Failure {
 	seen, ok, err := e.Seen.Seen(ctx, t.real())
 	if err != nil {
-		return nil, pastFailure(err)
+		return pastFailure(err)
 	}
 	if !ok {
-		return nil, failuref(protocol.FileChanged, "%s exists and you have not read it: read it first, or change a part of it with edit", t.given)
+		return failuref(protocol.FileChanged, "%s exists and you have not read it: read it first, or change a part of it with edit", t.given)
 	}
 	changed := failuref(protocol.FileChanged, "%s has changed since you read or wrote it: read it again", t.given)
 	if seen.Size != t.info.Size() {
-		return nil, changed
+		return changed
 	}
 	data, info, err := e.readWhole(t.path)
 	if err != nil {
-		return nil, fileFailure(protocol.IoError, t.given, err)
+		return fileFailure(protocol.IoError, t.given, err)
 	}
 	if sha256.Sum256(data) != seen.Hash {
-		return nil, changed
+		return changed
 	}
-	t.info = info
-	return data, nil
+	t.info, t.was = info, data
+	return nil
 }
 
 // keptEncoding is content as it must be written over old: with the byte-order mark
@@ -123,13 +124,17 @@ func keptEncoding(t target, old, content []byte) ([]byte, *Failure) {
 	return content, nil
 }
 
-// current reports whether the target is still the file that info describes.
-func (t target) current() bool {
+// current reports whether the target is still the file that info describes,
+// with the content the change was made from. Its times alone do not say so:
+// a file system may keep them no finer than a clock tick.
+func (e *Env) current(t target) bool {
 	now, err := os.Lstat(t.path)
 	if t.info == nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	return err == nil && os.SameFile(now, t.info) && now.Size() == t.info.Size() && now.ModTime().Equal(t.info.ModTime())
+	return err == nil && os.SameFile(now, t.info) && now.Size() == t.info.Size() &&
+		now.ModTime().Equal(t.info.ModTime()) && changeTime(now) == changeTime(t.info) &&
+		(t.was == nil || e.holds(t.path, t.was))
 }
 
 // writable reports whether this process may write the target, which it need

@@ -39,29 +39,27 @@ func checkWrite(a *writeArgs) *Failure {
 }
 
 func runWrite(ctx context.Context, env *Env, a *writeArgs) Result {
-	t, f := env.target(a.Path.value)
-	if f != nil {
-		return env.refuse(f)
-	}
-	content := []byte(a.Content.value)
-	if t.info == nil {
-		if err := os.MkdirAll(filepath.Dir(t.path), 0o777); err != nil {
-			return env.refuse(fileFailure(protocol.IoError, t.given, err))
+	return env.change(ctx, a.Path.value, func(ctx context.Context, t *target) (Result, error) {
+		content := []byte(a.Content.value)
+		if t.info == nil {
+			if err := os.MkdirAll(filepath.Dir(t.path), 0o777); err != nil {
+				return Result{}, err
+			}
+		} else {
+			f := env.unchanged(ctx, t)
+			if f != nil {
+				return Result{}, f
+			}
+			if content, f = keptEncoding(*t, t.was, content); f != nil {
+				return Result{}, f
+			}
 		}
-	} else {
-		old, f := env.unchanged(ctx, &t)
-		if f != nil {
-			return env.refuse(f)
+		seen, err := env.put(ctx, *t, content)
+		if err != nil {
+			return Result{}, err
 		}
-		if content, f = keptEncoding(t, old, content); f != nil {
-			return env.refuse(f)
-		}
-	}
-	seen, f := env.put(t, content)
-	if f != nil {
-		return env.refuse(f)
-	}
-	r := env.text("Wrote %d bytes to %s.", len(content), t.given)
-	r.Seen = []SeenFile{seen}
-	return r
+		r := env.text("Wrote %d bytes to %s.", len(content), t.given)
+		r.Seen = []SeenFile{seen}
+		return r, nil
+	})
 }

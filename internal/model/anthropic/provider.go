@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"agent/internal/model"
@@ -118,15 +117,12 @@ func limits(h http.Header) (l pace.Limits) {
 		pace.Requests: "requests", pace.Tokens: "tokens",
 		pace.Input: "input-tokens", pace.Output: "output-tokens",
 	} {
-		limit, err := strconv.ParseFloat(h.Get("anthropic-ratelimit-"+name+"-limit"), 64)
-		if err != nil || !(limit > 0) {
+		limit, ok := wire.Figure(h.Get("anthropic-ratelimit-" + name + "-limit"))
+		if !ok || limit == 0 {
 			continue
 		}
 		l[d].Limit = limit
-		remaining, err := strconv.ParseFloat(h.Get("anthropic-ratelimit-"+name+"-remaining"), 64)
-		if err == nil && remaining >= 0 {
-			l[d].Remaining, l[d].HasRemaining = remaining, true
-		}
+		l[d].Remaining, l[d].HasRemaining = wire.Figure(h.Get("anthropic-ratelimit-" + name + "-remaining"))
 	}
 	return l
 }

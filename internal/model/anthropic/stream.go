@@ -18,29 +18,36 @@ const (
 
 // event is every kind of stream event in one; what a kind lacks stays zero.
 type event struct {
-	Type    string `json:"type"`
-	Index   int    `json:"index"`
-	Message struct {
-		Usage           *usage `json:"usage"`
-		Transformations []struct {
-			Type string `json:"type"`
-		} `json:"input_transformations"`
-	} `json:"message"`
-	Block jsontext.Value `json:"content_block"`
-	Delta struct {
-		Type        string         `json:"type"`
-		Text        string         `json:"text"`
-		Thinking    string         `json:"thinking"`
-		Signature   string         `json:"signature"`
-		PartialJSON string         `json:"partial_json"`
-		Citation    jsontext.Value `json:"citation"`
-		StopReason  string         `json:"stop_reason"`
-		StopDetails struct {
-			Category         string `json:"category"`
-			RecommendedModel string `json:"recommended_model"`
-		} `json:"stop_details"`
+	Type    string             `json:"type"`
+	Index   int                `json:"index"`
+	Message model.Loose[begun] `json:"message"`
+	Block   jsontext.Value     `json:"content_block"`
+	Delta   struct {
+		Type        string                   `json:"type"`
+		Text        string                   `json:"text"`
+		Thinking    string                   `json:"thinking"`
+		Signature   string                   `json:"signature"`
+		PartialJSON string                   `json:"partial_json"`
+		Citation    jsontext.Value           `json:"citation"`
+		StopReason  string                   `json:"stop_reason"`
+		StopDetails model.Loose[stopDetails] `json:"stop_details"`
 	} `json:"delta"`
-	Usage *usage `json:"usage"`
+	Usage model.Loose[usage] `json:"usage"`
+}
+
+// begun is message_start's message, of which nothing is needed.
+type begun struct {
+	Usage           model.Loose[usage]            `json:"usage"`
+	Transformations model.Loose[[]transformation] `json:"input_transformations"`
+}
+
+type transformation struct {
+	Type model.Loose[string] `json:"type"`
+}
+
+type stopDetails struct {
+	Category         model.Loose[string] `json:"category"`
+	RecommendedModel model.Loose[string] `json:"recommended_model"`
 }
 
 // block is one content block as it grows.
@@ -94,9 +101,9 @@ func (d *decoder) Event(data []byte, sink func(model.Event)) (content bool, err 
 	}
 	switch d.ev.Type {
 	case "message_start":
-		d.usage.start(d.ev.Message.Usage)
-		for _, t := range d.ev.Message.Transformations {
-			if t.Type == "thinking_dropped" {
+		d.usage.start(d.ev.Message.Value.Usage)
+		for _, t := range d.ev.Message.Value.Transformations.Value {
+			if t.Type.Value == "thinking_dropped" {
 				d.dropped++
 			}
 		}
@@ -140,11 +147,11 @@ func (d *decoder) messageDelta() {
 	if delta.StopReason != "" {
 		d.stop = delta.StopReason
 	}
-	if delta.StopDetails.Category != "" {
-		d.category = delta.StopDetails.Category
+	if c := delta.StopDetails.Value.Category.Value; c != "" {
+		d.category = c
 	}
-	if delta.StopDetails.RecommendedModel != "" {
-		d.recommended = delta.StopDetails.RecommendedModel
+	if m := delta.StopDetails.Value.RecommendedModel.Value; m != "" {
+		d.recommended = m
 	}
 	d.usage.delta(d.ev.Usage)
 	d.report()

@@ -332,6 +332,45 @@ func TestPingIsAKeepAlive(t *testing.T) {
 	}
 }
 
+func TestAbsurdUsage(t *testing.T) {
+	t.Parallel()
+	const big = "9223372036854775807"
+	many := strings.Repeat(`{"input_tokens":`+big+`,"output_tokens":`+big+`,"model":"x"},`, 500) + `{"type":"fallback_message","output_tokens":1}`
+	for _, c := range []struct {
+		name, usage, delta string
+		input, output      int64
+	}{
+		{"the largest number there is", `{"input_tokens":` + big + `,"cache_read_input_tokens":` + big + `,"cache_creation_input_tokens":` + big + `}`,
+			`{"output_tokens":` + big + `}`, model.MaxCount, model.MaxCount},
+		{"a number past every integer", `{"input_tokens":1` + strings.Repeat("0", 300) + `}`, `{"output_tokens":2}`, model.MaxCount, 2},
+		{"less than nothing", `{"input_tokens":-1000000,"cache_read_input_tokens":-` + big + `0}`, `{"output_tokens":-7}`, 0, 0},
+		{"fractions", `{"input_tokens":1.5,"cache_read_input_tokens":3}`, `{"output_tokens":1e30}`, 3, 0},
+		{"texts and nulls", `{"input_tokens":"5","cache_read_input_tokens":null,"cache_creation_input_tokens":[1]}`, `{"output_tokens":{"a":1}}`, 0, 0},
+		{"parts of other types", `{"input_tokens":5,"cache_creation":7,"server_tool_use":"x","iterations":{}}`, `{"output_tokens":2,"iterations":[1]}`, 5, 2},
+		{"reports of other types", `[]`, `"x"`, 0, 0},
+		{"very many attempts", `{"input_tokens":1}`, `{"output_tokens":2,"iterations":[` + many + `]}`, model.MaxCount, model.MaxCount},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := decode(frames(`{"type":"message_start","message":{"usage":`+c.usage+`,"input_transformations":5}}`,
+				begin(0, textBlock), textDelta(0, "a"), `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_details":[]},"usage":`+c.delta+`}`, stopped))
+			if o.Err != nil {
+				t.Fatal(o.Err)
+			}
+			u := o.Usage
+			if u == nil {
+				u = &model.Usage{}
+			}
+			if u.Input != c.input || u.Output != c.output || u.Cached > u.Input || len(u.Models) > maxIterations {
+				t.Errorf("got %+v", u)
+			}
+		})
+	}
+	if o := decode(frames(`{"type":"message_start","message":"x"}`, begin(0, textBlock), textDelta(0, "a"), ended("end_turn"), stopped)); o.Err != nil || o.Usage.Output != 9 {
+		t.Errorf("a message of another type: %+v", o)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	run := func(ttl, usage, delta string) *model.Usage {

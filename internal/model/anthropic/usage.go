@@ -3,57 +3,66 @@ package anthropic
 import "agent/internal/model"
 
 // usage is a usage object of the stream, and what was gathered from several.
+// Whatever in it is of another type counts as not reported.
 type usage struct {
-	Input         *int64 `json:"input_tokens"`
-	CacheRead     *int64 `json:"cache_read_input_tokens"`
-	CacheCreation *int64 `json:"cache_creation_input_tokens"`
-	Creation      *struct {
-		OneHour *int64 `json:"ephemeral_1h_input_tokens"`
-	} `json:"cache_creation"`
-	Output     *int64 `json:"output_tokens"`
-	ServerTool *struct {
-		WebSearches int64 `json:"web_search_requests"`
-	} `json:"server_tool_use"`
-	Iterations []iteration `json:"iterations"`
+	Input         model.Count              `json:"input_tokens"`
+	CacheRead     model.Count              `json:"cache_read_input_tokens"`
+	CacheCreation model.Count              `json:"cache_creation_input_tokens"`
+	Creation      model.Loose[creation]    `json:"cache_creation"`
+	Output        model.Count              `json:"output_tokens"`
+	ServerTool    model.Loose[serverTool]  `json:"server_tool_use"`
+	Iterations    model.Loose[[]iteration] `json:"iterations"`
 
 	seen bool
 }
 
-// iteration is one attempt of a response that the server made in several.
-type iteration struct {
-	Type          string `json:"type"`
-	Model         string `json:"model"`
-	Input         int64  `json:"input_tokens"`
-	CacheRead     int64  `json:"cache_read_input_tokens"`
-	CacheCreation int64  `json:"cache_creation_input_tokens"`
-	Output        int64  `json:"output_tokens"`
+type creation struct {
+	OneHour model.Count `json:"ephemeral_1h_input_tokens"`
 }
 
-func (u *usage) start(from *usage) {
-	if from == nil {
+type serverTool struct {
+	WebSearches model.Count `json:"web_search_requests"`
+}
+
+// iteration is one attempt of a response that the server made in several.
+type iteration struct {
+	Type          model.Loose[string] `json:"type"`
+	Model         model.Loose[string] `json:"model"`
+	Input         model.Count         `json:"input_tokens"`
+	CacheRead     model.Count         `json:"cache_read_input_tokens"`
+	CacheCreation model.Count         `json:"cache_creation_input_tokens"`
+	Output        model.Count         `json:"output_tokens"`
+}
+
+// maxIterations bounds the attempts of one response that are billed apart.
+const maxIterations = 64
+
+func (u *usage) start(from model.Loose[usage]) {
+	if !from.Given {
 		return
 	}
-	*u = *from
+	*u = from.Value
 	u.seen = true
 }
 
 // delta takes message_delta's figures, which are cumulative. Input comes from
 // message_start; gateways that only know it at the end give it here.
-func (u *usage) delta(from *usage) {
-	if from == nil {
+func (u *usage) delta(given model.Loose[usage]) {
+	if !given.Given {
 		return
 	}
+	from := &given.Value
 	u.seen = true
-	if value(u.Input) == 0 && from.Input != nil {
+	if u.Input.N == 0 && from.Input.Known {
 		u.Input, u.CacheRead, u.CacheCreation = from.Input, from.CacheRead, from.CacheCreation
 	}
-	if from.Output != nil {
+	if from.Output.Known {
 		u.Output = from.Output
 	}
-	if from.ServerTool != nil {
+	if from.ServerTool.Given {
 		u.ServerTool = from.ServerTool
 	}
-	if from.Iterations != nil {
+	if from.Iterations.Given {
 		u.Iterations = from.Iterations
 	}
 }
@@ -64,25 +73,24 @@ func (u *usage) total(req *model.Request) *model.Usage {
 	if !u.seen {
 		return nil
 	}
-	written := value(u.CacheCreation)
+	written := u.CacheCreation.N
 	t := &model.Usage{
-		Input:         value(u.Input) + value(u.CacheRead) + written,
-		Output:        value(u.Output),
-		Cached:        value(u.CacheRead),
+		Input:         u.Input.N + u.CacheRead.N + written,
+		Output:        u.Output.N,
+		Cached:        u.CacheRead.N,
 		CacheWrite:    written,
 		CacheWrite1h:  u.oneHour(req, written),
-		HasCacheWrite: u.CacheCreation != nil,
-	}
-	if u.ServerTool != nil {
-		t.WebSearches = max(u.ServerTool.WebSearches, 0)
+		HasCacheWrite: u.CacheCreation.Known,
+		WebSearches:   u.ServerTool.Value.WebSearches.N,
 	}
 	u.split(req, t)
+	t.Bound()
 	return t
 }
 
 func (u *usage) oneHour(req *model.Request, written int64) int64 {
-	if u.Creation != nil && u.Creation.OneHour != nil {
-		return min(value(u.Creation.OneHour), written)
+	if hour := u.Creation.Value.OneHour; hour.Known {
+		return min(hour.N, written)
 	}
 	if req.CacheTTL == "1h" {
 		return written
@@ -93,22 +101,26 @@ func (u *usage) oneHour(req *model.Request, written int64) int64 {
 // split replaces the totals by those of the billed attempts when a fallback
 // made several. An attempt without output that is not the last is not billed.
 func (u *usage) split(req *model.Request, t *model.Usage) {
-	several := len(u.Iterations) > 1
-	for _, it := range u.Iterations {
-		several = several || it.Type == "fallback_message"
+	attempts := u.Iterations.Value
+	if len(attempts) > maxIterations {
+		attempts = attempts[len(attempts)-maxIterations:]
+	}
+	several := len(attempts) > 1
+	for _, it := range attempts {
+		several = several || it.Type.Value == "fallback_message"
 	}
 	if !several {
 		return
 	}
 	t.Input, t.Output, t.Cached, t.CacheWrite = 0, 0, 0, 0
-	for i, it := range u.Iterations {
-		if it.Output <= 0 && i < len(u.Iterations)-1 {
+	for i, it := range attempts {
+		if it.Output.N == 0 && i < len(attempts)-1 {
 			continue
 		}
 		part := model.ModelUsage{
-			Model:  it.Model,
-			Input:  max(it.Input, 0) + max(it.CacheRead, 0) + max(it.CacheCreation, 0),
-			Output: max(it.Output, 0), Cached: max(it.CacheRead, 0), CacheWrite: max(it.CacheCreation, 0),
+			Model:  it.Model.Value,
+			Input:  it.Input.N + it.CacheRead.N + it.CacheCreation.N,
+			Output: it.Output.N, Cached: it.CacheRead.N, CacheWrite: it.CacheCreation.N,
 		}
 		if part.Model == "" {
 			part.Model = req.Model
@@ -119,14 +131,5 @@ func (u *usage) split(req *model.Request, t *model.Usage) {
 		t.Cached += part.Cached
 		t.CacheWrite += part.CacheWrite
 	}
-	t.CacheWrite1h = min(t.CacheWrite1h, t.CacheWrite)
 	t.HasCacheWrite = t.HasCacheWrite || t.CacheWrite > 0
-}
-
-// value is a reported count; a provider's negative one counts as none.
-func value(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return max(*n, 0)
 }

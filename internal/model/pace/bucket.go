@@ -69,6 +69,11 @@ func (b *bucket) report(now time.Time, limit, remaining float64, hasRemaining bo
 	}
 }
 
+// mostDebt is how many minutes' allowance a call may be found to have used
+// beyond what there was. A provider that reports an absurd figure would else
+// close the pool for good.
+const mostDebt = 5
+
 // settle ends a reservation and replaces its charge by what was used.
 func (b *bucket) settle(now time.Time, share, used float64) {
 	b.reserved = max(b.reserved-share, 0)
@@ -76,5 +81,5 @@ func (b *bucket) settle(now time.Time, share, used float64) {
 		return
 	}
 	b.refill(now)
-	b.level = min(b.level+share-used, b.limit)
+	b.level = min(max(b.level+share-used, -mostDebt*b.limit), b.limit)
 }

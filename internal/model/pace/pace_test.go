@@ -135,6 +135,28 @@ func TestBuckets(t *testing.T) {
 	})
 }
 
+func TestAbsurdUsageDoesNotCloseAPool(t *testing.T) {
+	bubble(t, "a call that used more than there ever was costs five minutes at most", func(t *testing.T, p *Pools) {
+		acquire(t, p, Cost{}).Learn(learned(Output, 6000, 6000))
+		g := acquire(t, p, Cost{Output: 100})
+		g.End(true, true, &model.Usage{Output: 1 << 40})
+		began := time.Now()
+		for {
+			_, park, err := p.Acquire(t.Context(), "m", Cost{Output: 100})
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, model.ErrPaced) || park > (mostDebt+1)*time.Minute {
+				t.Fatalf("parked for %v, %v", park, err)
+			}
+			time.Sleep(park)
+		}
+		if waited := time.Since(began); waited < mostDebt*time.Minute || waited > (mostDebt+1)*time.Minute {
+			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
 func TestGateIsFirstComeFirstServed(t *testing.T) {
 	bubble(t, "a small call does not pass a big one", func(t *testing.T, p *Pools) {
 		acquire(t, p, Cost{}).Learn(learned(Tokens, 6000, 0))

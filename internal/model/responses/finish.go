@@ -99,12 +99,13 @@ func (d *decoder) failed(data []byte) error {
 	if err := json.Unmarshal(data, &ev, wire.Lenient); err != nil {
 		return unreadable(err)
 	}
-	if ev.Response.Usage != nil {
-		d.rep.Usage = ev.Response.Usage.total()
+	if u := usageOf(ev.Response.Usage); u != nil {
+		d.rep.Usage = u
 	}
 	outer := wire.ParseFailure(data, "application/json")
-	inner := wire.Failure{Code: ev.Response.Error.Code, Type: ev.Response.Error.Type}
-	detail := first(outer.Message, ev.Response.Error.Message, ev.Response.Incomplete.Reason)
+	said := ev.Response.Error.Value
+	inner := wire.Failure{Code: said.Code.Value, Type: said.Type.Value}
+	detail := first(outer.Message, said.Message.Value, ev.Response.Incomplete.Value.Reason.Value)
 	e := &model.Error{Code: "provider_incomplete", Detail: detail}
 	says := func(words ...string) bool { return outer.Says(words...) || inner.Says(words...) }
 	switch {

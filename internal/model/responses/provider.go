@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
-	"strconv"
 
 	"agent/internal/model"
 	"agent/internal/model/pace"
@@ -104,15 +103,12 @@ func httpCode(status int, f wire.Failure) string {
 // continuously.
 func limits(h http.Header) (l pace.Limits) {
 	for d, name := range map[int]string{pace.Requests: "requests", pace.Tokens: "tokens"} {
-		limit, err := strconv.ParseFloat(h.Get("x-ratelimit-limit-"+name), 64)
-		if err != nil || !(limit > 0) {
+		limit, ok := wire.Figure(h.Get("x-ratelimit-limit-" + name))
+		if !ok || limit == 0 {
 			continue
 		}
 		l[d].Limit = limit
-		remaining, err := strconv.ParseFloat(h.Get("x-ratelimit-remaining-"+name), 64)
-		if err == nil && remaining >= 0 {
-			l[d].Remaining, l[d].HasRemaining = remaining, true
-		}
+		l[d].Remaining, l[d].HasRemaining = wire.Figure(h.Get("x-ratelimit-remaining-" + name))
 	}
 	return l
 }

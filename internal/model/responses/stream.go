@@ -186,17 +186,21 @@ func unsupported(what string) error {
 
 // terminal is a response object at its end.
 type terminal struct {
-	Status string         `json:"status"`
-	Output jsontext.Value `json:"output"`
-	Usage  *usage         `json:"usage"`
-	Error  struct {
-		Code    string `json:"code"`
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	} `json:"error"`
-	Incomplete struct {
-		Reason string `json:"reason"`
-	} `json:"incomplete_details"`
+	Status     string                  `json:"status"`
+	Output     jsontext.Value          `json:"output"`
+	Usage      model.Loose[usage]      `json:"usage"`
+	Error      model.Loose[failure]    `json:"error"`
+	Incomplete model.Loose[incomplete] `json:"incomplete_details"`
+}
+
+type failure struct {
+	Code    model.Loose[string] `json:"code"`
+	Type    model.Loose[string] `json:"type"`
+	Message model.Loose[string] `json:"message"`
+}
+
+type incomplete struct {
+	Reason model.Loose[string] `json:"reason"`
 }
 
 func (d *decoder) completed(data []byte) error {
@@ -206,7 +210,7 @@ func (d *decoder) completed(data []byte) error {
 	if err := json.Unmarshal(data, &ev, wire.Lenient); err != nil {
 		return unreadable(err)
 	}
-	d.rep.Usage = ev.Response.Usage.total()
+	d.rep.Usage = usageOf(ev.Response.Usage)
 	d.status, d.ended = ev.Response.Status, true
 	if len(d.items) > 0 || ev.Response.Output.Kind() != '[' {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -261,6 +262,34 @@ func TestFailures(t *testing.T) {
 				t.Errorf("got %s: %s", code, detail)
 			}
 		})
+	}
+}
+
+func TestAbsurdUsage(t *testing.T) {
+	t.Parallel()
+	const big = "9223372036854775807"
+	for _, c := range []struct {
+		name, usage string
+		want        model.Usage
+	}{
+		{"the largest number there is", `{"input_tokens":` + big + `,"output_tokens":` + big + `,"input_tokens_details":{"cached_tokens":` + big + `}}`,
+			model.Usage{Input: model.MaxCount, Output: model.MaxCount, Cached: model.MaxCount}},
+		{"less than nothing", `{"input_tokens":5,"input_tokens_details":{"cached_tokens":-3,"cache_write_tokens":-1},"output_tokens":-1}`,
+			model.Usage{Input: 5, HasCacheWrite: true}},
+		{"more cached than there was", `{"input_tokens":5,"input_tokens_details":{"cached_tokens":9},"output_tokens":1}`, model.Usage{Input: 5, Cached: 5, Output: 1}},
+		{"fractions, texts and nulls", `{"input_tokens":"5","output_tokens":null,"input_tokens_details":{"cached_tokens":0.5},"output_tokens_details":null}`, model.Usage{}},
+		{"parts of other types", `{"input_tokens":5,"input_tokens_details":[],"output_tokens":2,"output_tokens_details":7}`, model.Usage{Input: 5, Output: 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := decode(frames(textDelta("a"), done(message("a")), `{"type":"response.completed","response":{"status":"completed","error":5,"incomplete_details":"x","usage":`+c.usage+`}}`))
+			if o.Err != nil || !reflect.DeepEqual(*o.Usage, c.want) {
+				t.Errorf("got %+v, %v", o.Usage, o.Err)
+			}
+		})
+	}
+	if o := decode(frames(textDelta("a"), done(message("a")), `{"type":"response.completed","response":{"status":"completed","usage":"none"}}`)); o.Err != nil || o.Usage != nil {
+		t.Errorf("a report of another type: %+v, %v", o.Usage, o.Err)
 	}
 }
 

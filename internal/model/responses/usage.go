@@ -2,34 +2,36 @@ package responses
 
 import "agent/internal/model"
 
-// usage is a response's usage object.
+// usage is a response's usage object. Whatever in it is of another type counts
+// as not reported.
 type usage struct {
-	Input        int64 `json:"input_tokens"`
-	InputDetails struct {
-		Cached     int64  `json:"cached_tokens"`
-		CacheWrite *int64 `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	Output        int64 `json:"output_tokens"`
-	OutputDetails struct {
-		Reasoning *int64 `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
+	Input         model.Count                `json:"input_tokens"`
+	InputDetails  model.Loose[inputDetails]  `json:"input_tokens_details"`
+	Output        model.Count                `json:"output_tokens"`
+	OutputDetails model.Loose[outputDetails] `json:"output_tokens_details"`
 }
 
-// total is the call's usage in our terms; nil when none was reported.
-func (u *usage) total() *model.Usage {
-	if u == nil {
+type inputDetails struct {
+	Cached     model.Count `json:"cached_tokens"`
+	CacheWrite model.Count `json:"cache_write_tokens"`
+}
+
+type outputDetails struct {
+	Reasoning model.Count `json:"reasoning_tokens"`
+}
+
+// usageOf is the call's usage in our terms; nil when none was reported.
+func usageOf(given model.Loose[usage]) *model.Usage {
+	if !given.Given {
 		return nil
 	}
+	u := &given.Value
+	in, out := u.InputDetails.Value, u.OutputDetails.Value
 	t := &model.Usage{
-		Input:  max(u.Input, 0),
-		Output: max(u.Output, 0),
-		Cached: max(u.InputDetails.Cached, 0),
+		Input: u.Input.N, Output: u.Output.N, Cached: in.Cached.N,
+		CacheWrite: in.CacheWrite.N, HasCacheWrite: in.CacheWrite.Known,
+		Reasoning: out.Reasoning.N, HasReasoning: out.Reasoning.Known,
 	}
-	if w := u.InputDetails.CacheWrite; w != nil {
-		t.CacheWrite, t.HasCacheWrite = max(*w, 0), true
-	}
-	if r := u.OutputDetails.Reasoning; r != nil {
-		t.Reasoning, t.HasReasoning = max(*r, 0), true
-	}
+	t.Bound()
 	return t
 }

@@ -144,6 +144,7 @@ func (st *step) used(req *model.Request, a *answer, sent, item int, err error) *
 	if s := st.Usage; s != nil {
 		s.override(u)
 	}
+	u.Bound()
 	return u
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net"
 	"net/http"
@@ -27,8 +28,10 @@ import (
 const (
 	errorBodyLimit = 4 << 10
 	detailLimit    = 512
-	// longestDelay keeps an absurd retry-after from overflowing a clock.
-	longestDelay = 7 * 24 * time.Hour
+	// longestDelay bounds what a provider may name. A pool that is closed parks
+	// every turn of its model, and nobody can open it: a provider that means
+	// longer says so again in an hour, and one that errs costs an hour.
+	longestDelay = time.Hour
 )
 
 // Lenient decodes what a provider sends: it may double names, and mangles
@@ -197,26 +200,29 @@ func cutDetail(redact func(string) string, detail string) string {
 // RetryAfter is the delay that a response's headers name, 0 when none:
 // retry-after-ms, or retry-after in seconds or as a date.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("retry-after-ms")), 64); err == nil {
+	if ms, ok := Figure(h.Get("retry-after-ms")); ok {
 		return delay(ms / 1000)
 	}
-	value := strings.TrimSpace(h.Get("retry-after"))
-	if s, err := strconv.ParseFloat(value, 64); err == nil {
+	value := h.Get("retry-after")
+	if s, ok := Figure(value); ok {
 		return delay(s)
 	}
-	if at, err := http.ParseTime(value); err == nil {
+	if at, err := http.ParseTime(strings.TrimSpace(value)); err == nil {
 		return delay(at.Sub(now).Seconds())
 	}
 	return 0
 }
 
-// delay turns seconds into a duration between 0 and longestDelay; no number
-// counts as none.
+// Figure is a header's number, 0 or more; infinity and what is no number are
+// none.
+func Figure(text string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return n, err == nil && n >= 0 && !math.IsInf(n, 0)
+}
+
+// delay turns seconds into a duration between 0 and longestDelay.
 func delay(seconds float64) time.Duration {
-	if !(seconds > 0) {
-		return 0
-	}
-	return time.Duration(min(seconds, longestDelay.Seconds()) * float64(time.Second))
+	return time.Duration(min(max(seconds, 0), longestDelay.Seconds()) * float64(time.Second))
 }
 
 var tryAgainRule = regexp.MustCompile(`(?i)try again in ([0-9.]+(?:ms|us|s|m|h)(?:[0-9.]+(?:ms|s|m))*|[0-9.]+ ?(?:milliseconds|seconds?|minutes?))`)
@@ -231,8 +237,8 @@ func NamedDelay(message string) time.Duration {
 		return min(max(d, 0), longestDelay)
 	}
 	digits := strings.TrimRight(m[1], " abcdefghijklmnopqrstuvwxyz")
-	n, err := strconv.ParseFloat(digits, 64)
-	if err != nil {
+	n, ok := Figure(digits)
+	if !ok {
 		return 0
 	}
 	switch unit := m[1][len(digits):]; {

@@ -114,6 +114,13 @@ func TestRetryAfter(t *testing.T) {
 		{"a negative figure names none", "retry-after", "-3", 0},
 		{"no number names none", "retry-after", "NaN", 0},
 		{"an absurd figure is bounded", "retry-after", "1e300", longestDelay},
+		{"half a million seconds are bounded", "retry-after", "500000", time.Hour},
+		{"a far date is bounded", "retry-after", "Fri, 02 Jan 2099 03:04:15 GMT", time.Hour},
+		{"absurd milliseconds are bounded", "retry-after-ms", "1e18", time.Hour},
+		{"infinity names none", "retry-after", "inf", 0},
+		{"infinity in full names none", "retry-after", "Infinity", 0},
+		{"what is past every number names none", "retry-after", "1e400", 0},
+		{"infinite milliseconds name none", "retry-after-ms", "+Inf", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -134,6 +141,9 @@ func TestNamedDelay(t *testing.T) {
 		"try again in 2 minutes":                                2 * time.Minute,
 		"try again later":                                       0,
 		"try again in 1.2.3s":                                   0,
+		"try again in 900h":                                     time.Hour,
+		"try again in 99999999999999h":                          time.Hour,
+		"try again in " + strings.Repeat("9", 400) + " seconds": 0,
 	} {
 		if got := NamedDelay(message); got != want {
 			t.Errorf("%q: got %v, want %v", message, got, want)
