@@ -146,7 +146,7 @@ func (d *Daemon) openEngine() error {
 	instance, _ := d.store.Identity()
 	cfg := d.opt.Engine
 	cfg.Store, cfg.Live, cfg.StorePath, cfg.SocketPath, cfg.Instance = d.store, d.fan, d.opt.Store, d.opt.Socket, instance
-	cfg.Log, cfg.Idle = d.opt.Log, d.armIdle
+	cfg.Log, cfg.Idle, cfg.Fatal = d.opt.Log, d.armIdle, d.end
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
 		if p.Info().Family == model.FamilyScripted {
@@ -248,7 +248,7 @@ func (d *Daemon) idleOver() {
 	d.mu.Lock()
 	idle := len(d.sessions) == 0
 	d.mu.Unlock()
-	if idle && d.engine.LiveTurns() == 0 {
+	if idle && d.engine.Unbusy() {
 		d.end(nil)
 		return
 	}

@@ -149,7 +149,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 		Engine: engine.Config{
 			Providers: map[string]model.Provider{}, Codecs: codecs(), Tools: tool.All(), Redact: known,
 			Limits: engine.Limits{
-				Active: limits.Active, Processes: limits.Processes, Pending: limits.Pending, PendingBytes: limits.PendingBytes,
+				Active: limits.Active, Processes: limits.Processes, Detached: limits.Detached, Pending: limits.Pending, PendingBytes: limits.PendingBytes,
 				Context:   window.Bounds{Bytes: limits.ContextBytes, Items: limits.ContextItems},
 				NoteTurns: limits.NoteTurns, Stall: time.Duration(limits.StallTimeoutSeconds) * time.Second, CacheTTL: limits.CacheTTL,
 			},

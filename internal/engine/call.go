@@ -204,21 +204,25 @@ func (t *task) again(fail *model.Error, attempt int, spent time.Duration) error 
 	return nil
 }
 
-// backoff is the wait before the next attempt. A refusal for pace is spaced by
-// the pool alone, or by what the provider asked where there is no pool.
+// backoff is the wait before the next attempt. What a provider asked for is kept
+// by its closed pool, which parks the turn; only a local one has no pool. A
+// refusal for pace is spaced by that alone.
 func (t *task) backoff(fail *model.Error, attempt int) time.Duration {
+	local := t.provider.Info().Transport == "local"
 	switch {
-	case fail.Code == "provider_login_refreshed":
+	case fail.Code == "provider_login_refreshed", fail.Pace() && !local:
 		return 0
 	case fail.Pace() && fail.Retry > 0:
 		return fail.Retry
-	case fail.Pace() && t.provider.Info().Transport != "local":
-		return 0
 	}
 	d := min(firstBackoff<<min(attempt-1, 10), maxBackoff)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%d", t.turn, attempt))
 	spread := int64(binary.BigEndian.Uint32(sum[:4])%401) - 200 // ± 20 %
-	return max(d+d*time.Duration(spread)/1000, fail.Retry)
+	d += d * time.Duration(spread) / 1000
+	if local {
+		d = max(d, fail.Retry)
+	}
+	return d
 }
 
 // sleep waits, or gives the cause of ctx's end.

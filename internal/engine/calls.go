@@ -44,7 +44,9 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 		return t.wait(call, rest)
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
-	res := work.Run(ctx, t.env(call), call.Arguments)
+	env := t.env(call)
+	env.Beyond = beyond{t: t, call: call.ID, env: env}
+	res := work.Run(ctx, env, call.Arguments)
 	cancel()
 	if s := t.stopped(); s != nil {
 		return s // what it did is unknown to the model; the ending says so
@@ -155,18 +157,8 @@ func completedData(callID string, node int64, res *tool.Result) json.RawMessage 
 
 // keep records what a result brings besides its item.
 func (t *task) keep(tx *store.Tx, callID string, node int64, res *tool.Result) error {
-	for _, a := range res.Artifacts {
-		row := store.ArtifactRow{Stream: a.Stream, Data: a.Data, Bytes: a.Bytes, Truncated: a.Truncated}
-		if a.File != "" {
-			name, err := t.e.store.SpillName(a.File)
-			if err != nil {
-				return err
-			}
-			row.File = name
-		}
-		if err := tx.AddArtifact(t.turn, callID, row); err != nil {
-			return err
-		}
+	if err := t.e.keepArtifacts(tx, t.turn, callID, res); err != nil {
+		return err
 	}
 	for _, s := range res.Seen {
 		row := store.SeenRow{Path: s.Path, Size: s.Size, MtimeNS: s.MtimeNS, Inode: int64(s.Inode), Hash: s.Hash[:]}
@@ -182,6 +174,24 @@ func (t *task) keep(tx *store.Tx, callID string, node int64, res *tool.Result) e
 		return err
 	}
 	return tx.SetNote(t.bot, node, bot.Note, *res.Note)
+}
+
+// keepArtifacts records the streams that a call or a command kept.
+func (e *Engine) keepArtifacts(tx *store.Tx, turn int64, callID string, res *tool.Result) error {
+	for _, a := range res.Artifacts {
+		row := store.ArtifactRow{Stream: a.Stream, Data: a.Data, Bytes: a.Bytes, Truncated: a.Truncated}
+		if a.File != "" {
+			name, err := e.store.SpillName(a.File)
+			if err != nil {
+				return err
+			}
+			row.File = name
+		}
+		if err := tx.AddArtifact(turn, callID, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // env is what a call runs in.

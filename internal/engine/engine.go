@@ -22,6 +22,7 @@ import (
 type Limits struct {
 	Active       int64
 	Processes    int64
+	Detached     int64
 	Pending      int64
 	PendingBytes int64
 	Context      window.Bounds
@@ -65,6 +66,8 @@ type Config struct {
 	// Peak is told, without a lock held, when more turns run at once than
 	// ever before. Nil: nobody is.
 	Peak func(turns int)
+	// Fatal is told when the engine cannot go on.
+	Fatal func(error)
 	// Idle is told when the last turn that ran has ended. It must not block.
 	Idle func()
 }
@@ -80,6 +83,7 @@ type Engine struct {
 	captures  *tool.Budget
 	pending   pending
 	waits     waits
+	procs     processes
 
 	mu       sync.Mutex
 	live     map[int64]*task       // by bot id: from the commit that starts a turn to the one that ends it
@@ -110,6 +114,7 @@ func New(cfg Config) *Engine {
 		e.toolNames = append(e.toolNames, name)
 	}
 	e.toolSets.init(e)
+	e.procs.init()
 	return e
 }
 
@@ -195,6 +200,12 @@ func (e *Engine) LiveTurns() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.live)
+}
+
+// Unbusy reports that no turn runs and no background command does.
+func (e *Engine) Unbusy() bool {
+	running, _ := e.procs.counts()
+	return running == 0 && e.LiveTurns() == 0
 }
 
 // read runs f on a query-only connection.

@@ -113,6 +113,7 @@ func (e *Engine) Close() {
 	}
 	e.mu.Unlock()
 	e.tasks.Wait()
+	e.stopProcesses()
 	e.waits.stop()
 }
 

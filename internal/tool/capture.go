@@ -31,6 +31,7 @@ type capture struct {
 	in     *repairer
 	mask   io.WriteCloser
 
+	tail  *tail  // gets what is kept as it comes; nil: none
 	kept  []byte // while there is no file
 	spill *spill
 	total int64 // bytes kept, in memory or in the file
@@ -68,6 +69,9 @@ func (k *keeper) Write(p []byte) (int, error) {
 	if room := maxStream - k.total; int64(n) > room {
 		k.over = true
 		p = wholeCharacters(p[:room])
+	}
+	if k.tail != nil {
+		k.tail.add(p)
 	}
 	k.keep(p)
 	if k.over {

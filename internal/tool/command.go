@@ -50,12 +50,21 @@ type reader struct {
 
 // startCommand starts a script. The caller must supervise it.
 func startCommand(env *Env, script string) (*command, *Failure) {
+	return startCommandWith(env, script, nil, [2]*tail{})
+}
+
+// startCommandWith is startCommand with a standard input, nil for an empty one,
+// and with tails that get the newest output, nil for none.
+func startCommandWith(env *Env, script string, input *os.File, tails [2]*tail) (*command, *Failure) {
 	c := &command{env: env, over: make(chan struct{})}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
+	if input == nil {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
+		}
+		defer null.Close()
+		input = null
 	}
-	defer null.Close()
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
 		return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
@@ -69,7 +78,7 @@ func startCommand(env *Env, script string) (*command, *Failure) {
 	defer errWrite.Close()
 	// A script that begins with a dash is no option of the shell.
 	argv := []string{env.Shell, "-c", "--", script}
-	c.process, err = startProcess(argv, withoutStartFiles(env.Environ), env.Workspace, [3]*os.File{null, outWrite, errWrite})
+	c.process, err = startProcess(argv, withoutStartFiles(env.Environ), env.Workspace, [3]*os.File{input, outWrite, errWrite})
 	if err != nil {
 		_, _ = outRead.Close(), errRead.Close()
 		if info, serr := os.Stat(env.Workspace); serr != nil || !info.IsDir() {
@@ -80,7 +89,9 @@ func startCommand(env *Env, script string) (*command, *Failure) {
 	over := sync.OnceFunc(func() { close(c.over) })
 	for i, pipe := range []*os.File{outRead, errRead} {
 		name := []string{"stdout", "stderr"}[i]
-		c.streams[i] = &reader{pipe: pipe, capture: newCapture(env, name), done: make(chan struct{})}
+		kept := newCapture(env, name)
+		kept.tail = tails[i]
+		c.streams[i] = &reader{pipe: pipe, capture: kept, done: make(chan struct{})}
 		go c.streams[i].copy(over)
 	}
 	return c, nil
@@ -252,6 +263,14 @@ func (c *command) result() Result {
 	b = appendList(b, "files", files)
 	r.Output = string(append(b, '}'))
 	return r
+}
+
+// exitCode is the script's exit status, nil when it was killed.
+func (c *command) exitCode() any {
+	if c.stopped || c.status.Signaled() {
+		return nil
+	}
+	return int64(c.status.ExitStatus())
 }
 
 // appendList adds a member that is a list of strings, unless it is empty.

@@ -3,6 +3,7 @@ package tool
 import (
 	"errors"
 	"os"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,9 @@ type process struct {
 	// ended is closed once the leader has ended. Until reap it stays a zombie,
 	// so its number, which is its group's too, cannot belong to a stranger.
 	ended chan struct{}
+
+	mu     sync.Mutex
+	reaped bool
 }
 
 // startProcess starts argv in dir with the three standard files. The child
@@ -37,9 +41,14 @@ func startProcess(argv, env []string, dir string, files [3]*os.File) (*process, 
 	return p, nil
 }
 
-// signalGroup sends sig to all of the group. It must not be called after reap.
+// signalGroup sends sig to all of the group, unless the leader was reaped: the
+// number may be a stranger's then.
 func (p *process) signalGroup(sig syscall.Signal) {
-	_ = unix.Kill(-p.pid, sig) // gone is as good
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		_ = unix.Kill(-p.pid, sig) // gone is as good
+	}
 }
 
 // finish kills what is left of the group, waits for the leader's end and reaps
@@ -47,6 +56,9 @@ func (p *process) signalGroup(sig syscall.Signal) {
 func (p *process) finish() syscall.WaitStatus {
 	p.signalGroup(unix.SIGKILL)
 	<-p.ended
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaped = true
 	var status syscall.WaitStatus
 	for {
 		_, err := syscall.Wait4(p.pid, &status, 0, nil)

@@ -19,7 +19,8 @@ var (
 	shellParameters string
 )
 
-// shellTool runs a script in the foreground (runtime.md 9 and 11, shell).
+// shellTool runs a script, in the foreground or beyond its call (runtime.md 9
+// and 11, shell).
 var shellTool = &shellBuiltin{builtin[shellArgs]{
 	name: "shell", description: shellText, parameters: shellParameters, check: checkShell, run: runShell,
 }}
@@ -36,6 +37,9 @@ func (s *shellBuiltin) Def() model.ToolDef {
 type shellArgs struct {
 	Command       arg[string] `json:"command"`
 	TimeoutMS     arg[int64]  `json:"timeout_ms"`
+	Background    arg[bool]   `json:"background"`
+	Detach        arg[bool]   `json:"detach"`
+	Stdin         arg[bool]   `json:"stdin"`
 	Sandbox       arg[string] `json:"sandbox_permissions"`
 	Justification arg[string] `json:"justification"`
 }
@@ -70,6 +74,10 @@ func checkShell(a *shellArgs) *Failure {
 		return invalidf("command is %d bytes; at most %d are taken: write a script file and run that", len(command), maxCommand)
 	case strings.ContainsRune(command, 0):
 		return invalidf("command holds a NUL byte")
+	case a.Detach.value && (a.Background.value || a.Stdin.value || a.TimeoutMS.given):
+		return invalidf("detach excludes background, stdin and timeout_ms")
+	case a.Stdin.value && !a.Background.value:
+		return invalidf("stdin needs background")
 	case len(why) > maxJustification:
 		return invalidf("justification is %d bytes; at most %d are taken", len(why), maxJustification)
 	}
@@ -96,15 +104,25 @@ func runShell(ctx context.Context, env *Env, a *shellArgs) Result {
 	if !there {
 		return env.refuse(failuref(protocol.WorkspaceUnavailable, "the workspace %s is gone", env.Workspace))
 	}
+	command, limit := a.Command.value, time.Duration(a.TimeoutMS.or(defaultTimeoutMS))*time.Millisecond
+	switch {
+	case (a.Background.value || a.Detach.value) && env.Beyond == nil:
+		return env.refuse(failuref(protocol.CapacityExhausted, "nothing may outlive its call here"))
+	case a.Background.value:
+		return env.Beyond.Background(ctx, func(env *Env) (*Running, *Failure) {
+			return startRunning(env, command, a.Stdin.value)
+		}, limit)
+	case a.Detach.value:
+		return env.Beyond.Detach(func() (int, func(), *Failure) { return startDetached(env, command) })
+	}
 	if err := env.Processes.Acquire(ctx); err != nil {
 		return env.refuse(failuref(protocol.Cancelled, "the turn ended before the command was started"))
 	}
 	defer env.Processes.Release()
-	c, f := startCommand(env, a.Command.value)
+	c, f := startCommand(env, command)
 	if f != nil {
 		return env.refuse(f)
 	}
-	limit := time.Duration(a.TimeoutMS.or(defaultTimeoutMS)) * time.Millisecond
 	c.supervise(ctx, limit)
 	return c.result()
 }

@@ -56,6 +56,8 @@ type Env struct {
 	Seen SeenFiles
 	// Past reads the bot's lineage and retained output.
 	Past Past
+	// Beyond keeps what outlives the call. Nil: nothing may.
+	Beyond Beyond
 	// Cause tells why ctx ended, for the way a running command is ended.
 	// Nil means an interrupt.
 	Cause func() StopCause

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"agent/internal/store"
+	"agent/internal/tool"
+	"agent/protocol"
+)
+
+// processes are the background and detached commands that this daemon started
+// (runtime.md 9). Only one that runs or waits in line costs anything.
+type processes struct {
+	mu       sync.Mutex
+	live     map[int64]*background // by process id, until their result is stored
+	queued   int64                 // accepted, without a slot
+	detached int64
+	ctx      context.Context // ends with the daemon
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+}
+
+func (p *processes) init() {
+	p.live = map[int64]*background{}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+}
+
+// background is one background command.
+type background struct {
+	id      int64
+	bot     int64
+	started chan struct{} // closed once cmd is set, or could not be
+	cmd     *tool.Running
+}
+
+// beyond is a turn's way to what outlives it.
+type beyond struct {
+	t    *task
+	call string
+	env  *tool.Env
+}
+
+// Background takes a command into line, records it and answers its handle.
+func (b beyond) Background(_ context.Context, start func(*tool.Env) (*tool.Running, *tool.Failure), limit time.Duration) tool.Result {
+	e := b.t.e
+	p := &e.procs
+	if !p.reserve(e.cfg.Limits.Processes) {
+		return tool.Fail(string(protocol.CapacityExhausted), fmt.Sprintf("%d background commands wait in line already; wait for one", e.cfg.Limits.Processes))
+	}
+	var id int64
+	err := e.store.Do("process_start", func(tx *store.Tx) (err error) {
+		id, err = tx.AddProcess(b.t.bot, b.t.turn, b.call)
+		return err
+	})
+	if err != nil {
+		p.unqueue()
+		perr := asError(err)
+		return tool.Fail(string(perr.Code), perr.Detail)
+	}
+	proc := &background{id: id, bot: b.t.bot, started: make(chan struct{})}
+	p.mu.Lock()
+	p.live[id] = proc
+	p.running.Add(1)
+	p.mu.Unlock()
+	env := *b.env
+	env.Cause = func() tool.StopCause { return tool.StopShutdown }
+	go e.superviseProcess(proc, &env, b.t.turn, start, limit)
+	return tool.Result{Output: string(newObject().str("handle", protocol.Handle{Proc: id}.String()).bool("background", true).done())}
+}
+
+// reserve takes a place in line, if one is left.
+func (p *processes) reserve(limit int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if limit > 0 && p.queued >= limit {
+		return false
+	}
+	p.queued++
+	return true
+}
+
+func (p *processes) unqueue() {
+	p.mu.Lock()
+	p.queued--
+	p.mu.Unlock()
+}
+
+// superviseProcess runs a background command to its end and stores what it came
+// to. One that the daemon's end cuts short stays as it is: the next start calls
+// it lost.
+func (e *Engine) superviseProcess(proc *background, env *tool.Env, turn int64, start func(*tool.Env) (*tool.Running, *tool.Failure), limit time.Duration) {
+	p := &e.procs
+	defer p.running.Done()
+	err := e.processes.Acquire(p.ctx)
+	p.unqueue()
+	if err != nil {
+		close(proc.started)
+		return
+	}
+	cmd, f := start(env)
+	proc.cmd = cmd
+	close(proc.started)
+	var res tool.Result
+	if f != nil {
+		res = tool.Fail(f.Code, string(env.Redact.Bytes([]byte(f.Detail))))
+	} else {
+		res = cmd.Supervise(p.ctx, limit)
+	}
+	e.processes.Release()
+	if p.ctx.Err() == nil {
+		e.storeProcess(proc, turn, env.CallID, &res)
+	}
+	p.mu.Lock()
+	delete(p.live, proc.id)
+	p.mu.Unlock()
+	if e.cfg.Idle != nil && e.Unbusy() {
+		e.cfg.Idle()
+	}
+}
+
+// keepTrying is how long a command's result is offered to a store that refuses
+// it.
+const keepTrying = 60 * time.Second
+
+func (e *Engine) storeProcess(proc *background, turn int64, callID string, res *tool.Result) {
+	handle := protocol.Handle{Proc: proc.id}.String()
+	began := time.Now()
+	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
+		err := e.store.Do("process_finish", func(tx *store.Tx) error {
+			if err := tx.EndProcess(proc.id, "done", json.RawMessage(res.Output)); err != nil {
+				return err
+			}
+			if err := e.keepArtifacts(tx, turn, callID, res); err != nil {
+				return err
+			}
+			tx.AfterPublish(func() { e.waits.resolve(handle, nil) })
+			return nil
+		})
+		if err == nil {
+			return
+		}
+		if protocol.CodeOf(err) != protocol.StorageError || time.Since(began) > keepTrying {
+			e.cfg.Log.Error("a command's result could not be stored", "process", proc.id, "error", err)
+			if e.cfg.Fatal != nil { // rather than strand who waits for it
+				e.cfg.Fatal(err)
+			}
+			return
+		}
+		if !e.sleepOpen(wait) {
+			return
+		}
+	}
+}
+
+// Detach starts a command that nobody supervises.
+func (b beyond) Detach(start func() (int, func(), *tool.Failure)) tool.Result {
+	p := &b.t.e.procs
+	limit := b.t.e.cfg.Limits.Detached
+	p.mu.Lock()
+	if limit > 0 && p.detached >= limit {
+		p.mu.Unlock()
+		return tool.Fail(string(protocol.DetachedLimit), fmt.Sprintf("%d detached commands live already, of at most %d", p.detached, limit))
+	}
+	p.detached++
+	p.mu.Unlock()
+	free := func() {
+		p.mu.Lock()
+		p.detached--
+		p.mu.Unlock()
+	}
+	pid, reap, f := start()
+	if f != nil {
+		free()
+		return tool.Fail(f.Code, string(b.env.Redact.Bytes([]byte(f.Detail))))
+	}
+	go func() {
+		reap()
+		free()
+	}()
+	return tool.Result{Output: string(newObject().int("pid", int64(pid)).bool("detached", true).done())}
+}
+
+// Input is the write_stdin tool.
+func (b beyond) Input(ctx context.Context, in tool.Input) tool.Result {
+	fail := func(f *tool.Failure) tool.Result { return tool.Fail(f.Code, f.Detail) }
+	proc, f := b.find(ctx, in.Handle)
+	if f != nil {
+		return fail(f)
+	}
+	select {
+	case <-proc.started:
+	case <-time.After(in.Yield):
+		return fail(failure(protocol.StdinFull, "the command still waits in line; 0 bytes went in"))
+	case <-ctx.Done():
+		return fail(failure(protocol.Cancelled, "the turn ended"))
+	}
+	cmd := proc.cmd
+	if cmd == nil {
+		return fail(failure(protocol.ProcessFinished, "the command could not be started; wait on its handle"))
+	}
+	if f := cmd.CheckInput(); f != nil {
+		return fail(f)
+	}
+	if in.Chars != "" {
+		if _, f := cmd.Write(in.Chars, in.Yield); f != nil {
+			return fail(f)
+		}
+	}
+	if in.Close {
+		if f := cmd.CloseInput(); f != nil {
+			return fail(f)
+		}
+	}
+	if in.Signal != "" {
+		cmd.Signal(in.Signal)
+	}
+	return cmd.Collect(ctx, in.Handle, in.Yield)
+}
+
+// find gives a live command of this bot.
+func (b beyond) find(ctx context.Context, handle string) (*background, *tool.Failure) {
+	h, err := protocol.ParseHandle(handle)
+	if err != nil || h.Proc == 0 {
+		return nil, failure(protocol.InvalidHandle, "%s is no handle of a background command", handle)
+	}
+	p := &b.t.e.procs
+	p.mu.Lock()
+	proc := p.live[h.Proc]
+	p.mu.Unlock()
+	if proc != nil {
+		if proc.bot != b.t.bot {
+			return nil, failure(protocol.HandleUnavailable, "another bot's command")
+		}
+		return proc, nil
+	}
+	var row store.Process
+	var ok bool
+	err = b.t.e.read(ctx, "process", func(c *store.Conn) (err error) {
+		row, ok, err = store.ProcessByID(c, h.Proc)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, asFailure(err).(*tool.Failure)
+	case !ok:
+		return nil, failure(protocol.UnknownHandle, "no background command %d", h.Proc)
+	case row.BotID != b.t.bot:
+		return nil, failure(protocol.HandleUnavailable, "another bot's command")
+	case row.Status == "lost":
+		return nil, failure(protocol.ProcessLost, "an earlier daemon supervised the command")
+	}
+	return nil, failure(protocol.ProcessFinished, "the command has ended; wait on its handle gives its result")
+}
+
+// stopProcesses kills every background command and returns when all are
+// reaped.
+func (e *Engine) stopProcesses() {
+	e.procs.cancel()
+	e.procs.running.Wait()
+}
+
+// counts are the commands whose result is not stored, and those of them that
+// have no slot yet.
+func (p *processes) counts() (running, queued int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.live)), p.queued
+}
