@@ -151,6 +151,41 @@ func TestCallsMadeSafe(t *testing.T) {
 				}
 			}
 		})
+		t.Run("ids, names and arguments that no strict provider takes back do not break the conversation", func(t *testing.T) {
+			long := strings.Repeat("N", 5000)
+			for i, c := range []struct {
+				call fakemodel.Block
+				says string
+			}{
+				{fakemodel.CallID("a b/ü\"\n", "echo", `{"text":"one"}`), "one"},
+				{fakemodel.CallID("../../x", "echo", `{"text":"two"}`), "two"},
+				{fakemodel.CallID(strings.Repeat("i", 5000), "echo", `{"text":"three"}`), "three"},
+				{fakemodel.Call("rm -rf / ü", `{}`), "rm -rf / ü is no name"},
+				{fakemodel.Call("echo\n", `{"text":"x"}`), "is no name"},
+				{fakemodel.Call(long, `{}`), long[:256] + " is no name"},
+				{fakemodel.Call("echo", `{"text":"a","text":"b"}`), "name a member twice"},
+				{fakemodel.Call("echo", `{"text":1e999}`), "out of range"},
+			} {
+				s.Queue(fakemodel.Say("try", c.call), fakemodel.Say("so"))
+				k.follow("Ada", 0)
+				sub := k.submit("Ada", fmt.Sprint("odd", i), "go", "")
+				var done protocol.ToolCompleted
+				for _, l := range k.until("turn_finished", sub.Turn) {
+					if l.str("event") == "tool_completed" {
+						l.data(&done)
+					}
+				}
+				if item := k.item("Ada", done.Node); !strings.Contains(item, c.says) || len(item) > 1<<10 || len(done.CallID) > 64 {
+					t.Errorf("%d: call %q, the result %s", i, done.CallID, item)
+				}
+				if o := k.result("Ada", sub.Turn); o.Status != "completed" {
+					t.Errorf("%d: outcome %+v", i, o)
+				}
+			}
+			s.Queue(fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Text("told"), fakemodel.Thinking("more")}}, fakemodel.Say("heard"))
+			k.run("Ada", "tail", "x")
+			k.run("Ada", "after", "y")
+		})
 		t.Run("RT-21 a tool that the bot lacks is not available and the turn goes on", func(t *testing.T) {
 			s.Queue(fakemodel.Say("try", fakemodel.Call("write", `{"path":"f","content":"x"}`)), fakemodel.Say("ok"))
 			k.follow("Ada", 0)

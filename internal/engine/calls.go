@@ -61,6 +61,9 @@ func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 		r := tool.Fail(string(code), string(t.e.cfg.Redact.Bytes([]byte(detail))))
 		return nil, &r
 	}
+	if call.ProviderName != "" {
+		return refuse(protocol.ToolNotAvailable, call.ProviderName+" is no name that a tool can have")
+	}
 	work := t.e.tools[call.Name]
 	if work == nil || !contains(t.effective, call.Name) {
 		return refuse(protocol.ToolNotAvailable, call.Name+" is not among the tools this bot may call")

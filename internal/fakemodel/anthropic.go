@@ -303,6 +303,7 @@ func (c *checker) anthropicContent(content jsontext.Value, role, where string) e
 		return c.userText(s, role, where)
 	}
 	n := 0
+	last := ""
 	err := each(content, where, func(i int, raw jsontext.Value) error {
 		n++
 		at := where + "[" + strconv.Itoa(i) + "]"
@@ -314,20 +315,24 @@ func (c *checker) anthropicContent(content jsontext.Value, role, where string) e
 		if err != nil {
 			return err
 		}
+		last = kind
 		if role == "assistant" {
 			return c.answerBlock(b, kind, at)
 		}
 		return c.userBlock(b, kind, at)
 	})
-	if err == nil && n == 0 {
+	switch {
+	case err == nil && n == 0:
 		return fault("empty_content", where, "")
+	case err == nil && (last == "thinking" || last == "redacted_thinking"):
+		return fault("ends_with_thinking", where, "the final block of an answer cannot be %s", last)
 	}
 	return err
 }
 
 func (c *checker) userText(s, role, where string) error {
-	if s == "" {
-		return fault("empty_text", where, "")
+	if blank(s) {
+		return fault("empty_text", where, "%q", s)
 	}
 	if role == "user" {
 		if err := c.settled(where, "text"); err != nil {
@@ -370,8 +375,8 @@ func (c *checker) textBlock(b object, where string) (string, error) {
 		}
 	}
 	s, err := b.text("text", where)
-	if err == nil && s == "" {
-		err = fault("empty_text", where, "")
+	if err == nil && blank(s) {
+		err = fault("empty_text", where, "%q", s)
 	}
 	return s, err
 }
@@ -477,6 +482,11 @@ func (c *checker) answerBlock(b object, kind, where string) error {
 }
 
 func (c *checker) secret(b object, where string) error {
+	signature, _ := b.text("signature", where)
+	data, _ := b.text("data", where)
+	if signature == "" && data == "" {
+		return fault("thinking_unsigned", where, "")
+	}
 	k, _ := secretOf(b)
 	if !c.history.knows(k) && !c.opts.Foreign {
 		return fault("thinking_changed", where, "this server never issued this thinking with this signature")
@@ -501,6 +511,8 @@ func (c *checker) callBlock(b object, where string) error {
 	}
 	if input, _ := b.get("input"); input.Kind() != '{' {
 		return fault("input_not_object", where+".input", "%s", clip(input))
+	} else if !isStrict(input) {
+		return fault("input_not_strict", where+".input", "%s", clip(input))
 	}
 	return c.call(id, where)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -16,8 +17,9 @@ import (
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 var (
-	idForm   = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
-	toolForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	// What both families' strictest servers take.
+	idForm   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	// ourForm is an id made by the client (providers.md 5).
 	ourForm = regexp.MustCompile(`^call_[0-9a-f]{12}$`)
 )
@@ -150,6 +152,16 @@ func (o object) has(name string) bool {
 	_, ok := o.get(name)
 	return ok
 }
+
+// isStrict reports whether raw is JSON that no parser refuses: names once in
+// each object, no half of a surrogate pair, no number past every float.
+func isStrict(raw []byte) bool {
+	var v any
+	return jsontext.Value(raw).IsValid() && json.Unmarshal(raw, &v) == nil
+}
+
+// blank reports whether a text is only white space.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // isObject reports whether s is one JSON object.
 func isObject(s string) bool {

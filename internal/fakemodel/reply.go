@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"agent/internal/model"
 )
 
 // Reply is what the server does with one request. The zero value is an answer
@@ -202,6 +204,7 @@ type built struct {
 	mended  bool // the client must put something else in place
 	sentID  string
 	storeID string
+	tool    string // the name as it comes back
 	stored  string // arguments as they come back
 }
 
@@ -221,12 +224,15 @@ func build(req *Request, blocks []Block) []built {
 			if !b.ownID {
 				x.sentID = callID(req, seed)
 			}
-			x.storeID, x.stored = x.sentID, b.text
+			x.storeID, x.tool, x.stored = x.sentID, b.name, b.text
+			if !toolForm.MatchString(b.name) {
+				x.tool, x.mended = model.SafeName(b.name), true
+			}
 			if !idForm.MatchString(x.sentID) || req.ids[x.sentID] {
 				x.storeID, x.mended = "call_000000000000", true
 			}
 			req.ids[x.sentID] = true
-			if !isObject(b.text) || !utf8.ValidString(b.text) {
+			if !isObject(b.text) || !utf8.ValidString(b.text) || !isStrict([]byte(b.text)) {
 				x.stored, x.mended = "{}", true
 			}
 		}

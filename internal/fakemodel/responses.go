@@ -196,7 +196,9 @@ func (c *checker) messageItem(o object, where string) (own bool, err error) {
 		if err := c.between(where); err != nil {
 			return true, err
 		}
-		return true, each(content, where+".content", func(i int, part jsontext.Value) error {
+		n := 0
+		err := each(content, where+".content", func(i int, part jsontext.Value) error {
+			n++
 			at := where + ".content[" + strconv.Itoa(i) + "]"
 			p, err := parseObject(part, at)
 			if err == nil && !p.is("type", `"output_text"`) {
@@ -204,6 +206,10 @@ func (c *checker) messageItem(o object, where string) (own bool, err error) {
 			}
 			return err
 		})
+		if err == nil && n == 0 {
+			err = fault("empty_content", where+".content", "")
+		}
+		return true, err
 	case role != "user":
 		return false, fault("invalid_value", where+".role", "%q", role)
 	}
@@ -295,6 +301,9 @@ func (c *checker) callItem(o object, where string) error {
 	}
 	if !isObject(args) {
 		return fault("arguments_not_object", where+".arguments", "%s", clip([]byte(args)))
+	}
+	if !isStrict([]byte(args)) {
+		return fault("input_not_strict", where+".arguments", "%s", clip([]byte(args)))
 	}
 	id, err := o.text("call_id", where)
 	if err != nil {

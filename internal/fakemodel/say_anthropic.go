@@ -162,10 +162,17 @@ func (st *stream) stored(made [][]byte) [][]byte {
 // anthropicStored is the one message that holds the blocks.
 func anthropicStored(blocks []built) [][]byte {
 	b := []byte(`{"role":"assistant","content":[`)
+	for len(blocks) > 0 {
+		// An answer that ends so cannot come back as it is.
+		if x := blocks[len(blocks)-1]; x.kind != "thinking" && x.kind != "redacted" && (x.kind != "text" || !blank(x.text)) {
+			break
+		}
+		blocks = blocks[:len(blocks)-1]
+	}
 	n := 0
 	for i := range blocks {
 		x := &blocks[i]
-		if x.kind == "text" && x.text == "" {
+		if x.kind == "text" && blank(x.text) {
 			continue
 		}
 		if n++; n > 1 {
@@ -183,7 +190,7 @@ func anthropicStored(blocks []built) [][]byte {
 			b = appendRedacted(b, x)
 		case "call":
 			b = appendString(append(b, `{"type":"tool_use","id":`...), x.storeID)
-			b = appendString(append(b, `,"name":`...), x.name)
+			b = appendString(append(b, `,"name":`...), x.tool)
 			b = append(append(append(b, `,"input":`...), trim(x.stored)...), '}')
 		default:
 			b = append(b, x.text...)

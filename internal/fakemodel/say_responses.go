@@ -24,7 +24,7 @@ func (st *stream) responses() error {
 		if err := st.responsesDeltas(i, x); err != nil {
 			return err
 		}
-		item := responsesItem(st.req.Seq, i, x, x.sentID, x.text)
+		item := responsesItem(st.req.Seq, i, x, x.sentID, x.name, x.text)
 		if err := st.event("response.output_item.done", func(b []byte) []byte {
 			b = strconv.AppendInt(append(b, `,"output_index":`...), int64(i), 10)
 			return append(append(b, `,"item":`...), item...)
@@ -32,9 +32,12 @@ func (st *stream) responses() error {
 			return err
 		}
 		if x.mended {
-			item = responsesItem(st.req.Seq, i, x, x.storeID, x.stored)
+			item = responsesItem(st.req.Seq, i, x, x.storeID, x.tool, x.stored)
 		}
 		items, exact = append(items, item), append(exact, !x.mended)
+	}
+	for i := len(blocks) - 1; i >= 0 && (blocks[i].kind == "thinking" || blocks[i].kind == "redacted"); i-- {
+		items, exact = items[:i], exact[:i] // nothing follows it: it cannot come back
 	}
 	if st.reply.Stored != nil {
 		items, exact = st.reply.Stored, nil
@@ -96,7 +99,7 @@ func (st *stream) responsesDeltas(i int, x *built) error {
 }
 
 // responsesItem is the output item of a block.
-func responsesItem(seq int64, i int, x *built, id, arguments string) []byte {
+func responsesItem(seq int64, i int, x *built, id, name, arguments string) []byte {
 	own := fmt.Sprintf("%d_%d", seq, i)
 	var b []byte
 	switch x.kind {
@@ -111,7 +114,7 @@ func responsesItem(seq int64, i int, x *built, id, arguments string) []byte {
 		b = append(appendString(append(b, `],"encrypted_content":`...), x.signature), '}')
 	case "call":
 		b = append(b, `{"type":"function_call","id":"fc_`+own+`","call_id":`...)
-		b = appendString(append(appendString(b, id), `,"name":`...), x.name)
+		b = appendString(append(appendString(b, id), `,"name":`...), name)
 		b = append(appendString(append(b, `,"arguments":`...), arguments), `,"status":"completed"}`...)
 	default:
 		b = append(b, x.text...)

@@ -91,8 +91,13 @@ type Call struct {
 	// at most 1 KiB of them; the call is answered invalid_tool_arguments with
 	// it and does not run. "" for a good call.
 	Invalid string
-	// ProviderID is the provider's own id where ID is one of ours.
+	// ProviderID is the provider's own id, at most 256 bytes of it, where ID is
+	// one of ours.
 	ProviderID string
+	// ProviderName is the name that the model wrote, at most 256 bytes of it,
+	// where Name only stands for one that no provider would take back. No tool
+	// has such a name; the call is answered tool_not_available. "" otherwise.
+	ProviderName string
 }
 
 // Completion is what a finished stream holds.

@@ -2,6 +2,9 @@ package model
 
 import (
 	"bytes"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -72,4 +75,46 @@ func readSpan(dec *jsontext.Decoder) (Span, error) {
 	value, err := dec.ReadValue()
 	end := int(dec.InputOffset())
 	return Span{end - len(value), end}, err
+}
+
+// MendEscapes is raw with each escape of half a surrogate pair made that of
+// U+FFFD, which is as long; raw itself when there is none. JSON's grammar has
+// such escapes, and strict parsers refuse them.
+func MendEscapes(raw []byte) []byte {
+	out := raw
+	for i := 0; i+1 < len(raw); {
+		if raw[i] != '\\' {
+			i++
+			continue
+		}
+		unit, ok := escapedUnit(raw[i:])
+		switch {
+		case !ok:
+			i += 2
+			continue
+		case utf16.IsSurrogate(unit):
+			next, ok := escapedUnit(raw[min(i+escapeLen, len(raw)):])
+			if ok && utf16.DecodeRune(unit, next) != utf8.RuneError {
+				i += 2 * escapeLen
+				continue
+			}
+			if &out[0] == &raw[0] {
+				out = bytes.Clone(raw)
+			}
+			copy(out[i:], `\ufffd`)
+		}
+		i += escapeLen
+	}
+	return out
+}
+
+const escapeLen = len(`\u0000`)
+
+// escapedUnit is the UTF-16 unit of the \u escape that b begins with.
+func escapedUnit(b []byte) (rune, bool) {
+	if len(b) < escapeLen || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[2:escapeLen]), 16, 16)
+	return rune(n), err == nil
 }

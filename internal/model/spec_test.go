@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -208,7 +209,12 @@ func TestSafeArguments(t *testing.T) {
 		invalid   string // a part of it
 	}{
 		{"an object stays byte for byte", ` {"a": 1,"b":"<&>"} `, false, ` {"a": 1,"b":"<&>"} `, ""},
-		{"a doubled name is kept", `{"a":1,"a":2}`, false, `{"a":1,"a":2}`, ""},
+		{"a doubled name would be refused later, or read as another", `{"a":1,"a":2}`, false, `{}`, "name a member twice"},
+		{"one deep inside, too", `{"a":[{"b":1,"\u0062":2}]}`, false, `{}`, "name a member twice"},
+		{"a number past every float would be refused later", `{"a":1e999}`, false, `{}`, "out of range"},
+		{"nesting that stricter parsers refuse", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, false, `{}`, "nest deeper than 100 levels"},
+		{"nesting that they take", `{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, false, `{"a":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, ""},
+		{"a NUL is a character", `{"a":"\u0000"}`, false, `{"a":"\u0000"}`, ""},
 		{"PV-71 blank is an empty object", " \n", false, `{}`, ""},
 		{"PV-71 null", "null", false, `{}`, "null, not a JSON object"},
 		{"PV-71 an array", `[1]`, false, `{}`, "an array, not a JSON object; what came was: [1]"},
@@ -274,6 +280,61 @@ func TestSafeCalls(t *testing.T) {
 	req.IDTaken = func(string) (bool, error) { return false, broken }
 	if _, err := NewSafe(req).Call("x", "shell", nil, false); err != broken {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestCallsOfOddNames(t *testing.T) {
+	t.Parallel()
+	req := &Request{
+		IDTaken:   func(string) (bool, error) { return false, nil },
+		NewID:     func(i int) string { return fmt.Sprintf("call_%012x", i) },
+		ToolNames: []string{"shell", "shell_"},
+	}
+	long := strings.Repeat("é", 300)
+	for _, c := range []struct {
+		name, id, tool string
+		wantID         string // "" for one of ours
+		wantTool       string
+		ownID, ownTool string // what is kept for display
+	}{
+		{"what every provider takes stays", "toolu_01-A", "my-Tool_2", "toolu_01-A", "my-Tool_2", "", ""},
+		{"64 bytes stay", strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("a", 64), strings.Repeat("b", 64), "", ""},
+		{"65 do not", strings.Repeat("a", 65), strings.Repeat("b", 65), "", strings.Repeat("b", 64), strings.Repeat("a", 65), strings.Repeat("b", 65)},
+		{"blanks, quotes and line breaks", "a b/\"\n", "rm -rf / ü\n", "", "rm_-rf_____", "a b/\"\n", "rm -rf / ü\n"},
+		{"dots and colons", "functions.shell:0", "functions.shell", "", "functions_shell", "functions.shell:0", "functions.shell"},
+		{"very long ones are cut in whole characters", long, long, "", strings.Repeat("_", 32), long[:256], long[:256]},
+		{"a name does not become that of a tool", "x1", "shell\n", "x1", "_shell_", "", "shell\n"},
+		{"control characters", "\x01", "\x00", "", "_", "\x01", "\x00"},
+		{"what is no UTF-8", "x2", "\xff", "x2", "_", "", "\xff"},
+	} {
+		got, err := NewSafe(req).Call(c.id, c.tool, []byte(`{}`), false)
+		if err != nil || got.Name != c.wantTool || got.ProviderID != c.ownID || got.ProviderName != c.ownTool ||
+			got.ID != c.wantID && (c.wantID != "" || got.ID != req.NewID(0)) {
+			t.Errorf("%s: got %+q, %v", c.name, got, err)
+		}
+		if !isName(got.ID) || !isName(got.Name) || len(got.ProviderID) > 256 || len(got.ProviderName) > 256 {
+			t.Errorf("%s: not safe: %+q", c.name, got)
+		}
+	}
+}
+
+func TestMendEscapes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, raw, want string }{
+		{"without an escape", `{"a":"é"}`, `{"a":"é"}`},
+		{"a pair stays", `{"a":"\ud83d\ude00 \u00e9"}`, `{"a":"\ud83d\ude00 \u00e9"}`},
+		{"a high half alone", `{"a":"\ud83d!"}`, `{"a":"\ufffd!"}`},
+		{"a low half alone", `{"a":"\uDE00"}`, `{"a":"\ufffd"}`},
+		{"halves in the wrong order", `{"a":"\ude00\ud83d"}`, `{"a":"\ufffd\ufffd"}`},
+		{"a high half before a pair", `{"a":"\ud83d\ud83d\ude00"}`, `{"a":"\ufffd\ud83d\ude00"}`},
+		{"an escaped backslash is no escape's beginning", `{"a":"\\ud83d"}`, `{"a":"\\ud83d"}`},
+		{"what is cut off", `{"a":"\ud83d\u12`, `{"a":"\ufffd\u12`},
+		{"a backslash at the end", `\`, `\`},
+	} {
+		raw := []byte(c.raw)
+		if got := string(MendEscapes(raw)); got != c.want || string(raw) != c.raw {
+			t.Errorf("%s: got %s", c.name, got)
+		}
 	}
 }
 

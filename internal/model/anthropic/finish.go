@@ -3,6 +3,7 @@ package anthropic
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"agent/internal/model"
 )
@@ -75,9 +76,13 @@ func (d *decoder) refusalDetail() string {
 	return strings.Join(parts, "; ")
 }
 
-// kept says of each block whether it is stored. Empty text is not; and of the
-// attempt that a fallback declined only text and what a web search brought
-// stay (providers.md 21).
+// kept says of each block whether it is stored. What the API would refuse in a
+// later request is not, or no request of the conversation would ever succeed
+// again: blank text, thinking without its signature, thinking at the end of an
+// answer, and a search without its result, unless the answer is a pause and the
+// result is to come. A NUL in a text stays: JSON has it, and nothing is known
+// that refuses it. Of the attempt that a fallback declined only text and what a
+// web search brought stay (providers.md 21).
 func (d *decoder) kept() []bool {
 	declined := 0
 	for i := range d.blocks {
@@ -90,22 +95,37 @@ func (d *decoder) kept() []bool {
 		b := &d.blocks[i]
 		switch b.kind {
 		case "text":
-			kept[i] = len(b.text) > 0
-		case "thinking", "redacted_thinking", "tool_use":
+			kept[i] = !blank(b.text)
+		case "thinking", "redacted_thinking":
+			kept[i] = i >= declined && len(b.signature) > 0
+		case "tool_use":
 			kept[i] = i >= declined
 		case "server_tool_use":
-			// Without its result the search was cut off, and a request that
-			// holds it alone is refused.
-			kept[i] = i >= declined || d.hasResult(b.id, declined)
+			kept[i] = d.hasResult(b.id) || d.stop == "pause_turn" && i >= declined
 		default:
 			kept[i] = true
+		}
+	}
+	for i := len(kept) - 1; i >= 0; i-- {
+		if b := &d.blocks[i]; b.kind == "thinking" || b.kind == "redacted_thinking" {
+			kept[i] = false
+		} else if kept[i] {
+			break
 		}
 	}
 	return kept
 }
 
-func (d *decoder) hasResult(id string, before int) bool {
-	for i := range d.blocks[:before] {
+// blank reports whether a text is empty or only white space, which the API
+// refuses in a text block.
+func blank[Text ~[]byte | ~string](text Text) bool {
+	return strings.TrimFunc(string(text), func(r rune) bool {
+		return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
+	}) == ""
+}
+
+func (d *decoder) hasResult(id string) bool {
+	for i := range d.blocks {
 		if b := &d.blocks[i]; b.kind == "web_search_tool_result" && b.id == id {
 			return true
 		}
@@ -143,7 +163,7 @@ func appendBlock(dst []byte, b *block, safe *model.Safe, c *model.Completion) ([
 			return nil, err
 		}
 		c.Calls = append(c.Calls, call)
-		return appendUse(dst, b.kind, call.ID, b.name, call.Arguments), nil
+		return appendUse(dst, b.kind, call.ID, call.Name, call.Arguments), nil
 	case "server_tool_use":
 		c.External = true
 		input, fault := model.SafeArguments(b.input, b.mangled)

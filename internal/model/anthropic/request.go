@@ -30,7 +30,7 @@ func prefix(req *model.Request, bedrock bool) []byte {
 	b = model.AppendString(b, req.Model)
 	b = append(b, `,"max_tokens":`...)
 	b = strconv.AppendInt(b, limit, 10)
-	if req.Instructions != "" {
+	if !blank(req.Instructions) {
 		b = append(b, `,"system":[{"type":"text","text":`...)
 		b = model.AppendString(b, req.Instructions)
 		b = append(b, `,"cache_control":`...)

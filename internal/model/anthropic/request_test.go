@@ -217,3 +217,22 @@ func TestWithoutThinking(t *testing.T) {
 		t.Error("a user's item was cut")
 	}
 }
+
+func TestBlankText(t *testing.T) {
+	t.Parallel()
+	c := Codec{}
+	picture := model.Picture{MediaType: "image/png", Bytes: 3}
+	for _, row := range []struct{ name, item string }{
+		{"a user's message", string(c.User(" \n", nil))},
+		{"a marked one", string(c.UserMarked("", "5m"))},
+		{"a message with a picture", string(c.User(" ", []model.Picture{picture}))},
+		{"a result with a picture", string(c.Result(model.Result{CallID: "c", Output: "\t", Pictures: []model.Picture{picture}}))},
+	} {
+		if strings.Contains(row.item, `"text":" `) || strings.Contains(row.item, `"text":""`) || strings.Contains(row.item, `"text":"\t`) {
+			t.Errorf("%s has a blank block: %s", row.name, row.item)
+		}
+	}
+	if p := string(prefix(&model.Request{Model: "m", Instructions: " \n"}, false)); strings.Contains(p, "system") {
+		t.Errorf("blank instructions are sent: %s", p)
+	}
+}

@@ -55,7 +55,7 @@ type block struct {
 	kind      string
 	id, name  string
 	text      []byte // of text and thinking
-	signature []byte
+	signature []byte // of thinking; the data of redacted thinking
 	citations []jsontext.Value
 	input     []byte
 	mangled   bool   // input came with bytes that are no UTF-8
@@ -159,20 +159,21 @@ func (d *decoder) messageDelta() {
 
 // startOf is what a content_block_start holds of each kind.
 type startOf struct {
-	Type      string         `json:"type"`
-	Text      string         `json:"text"`
-	Thinking  string         `json:"thinking"`
-	Signature string         `json:"signature"`
-	ID        string         `json:"id"`
-	Name      string         `json:"name"`
-	Input     jsontext.Value `json:"input"`
-	ToolUseID string         `json:"tool_use_id"`
-	From      struct {
-		Model string `json:"model"`
-	} `json:"from"`
-	To struct {
-		Model string `json:"model"`
-	} `json:"to"`
+	Type      string                  `json:"type"`
+	Text      string                  `json:"text"`
+	Thinking  string                  `json:"thinking"`
+	Signature string                  `json:"signature"`
+	ID        model.Loose[string]     `json:"id"`
+	Name      string                  `json:"name"`
+	Input     jsontext.Value          `json:"input"`
+	ToolUseID model.Loose[string]     `json:"tool_use_id"`
+	Data      model.Loose[string]     `json:"data"`
+	From      model.Loose[namedModel] `json:"from"`
+	To        model.Loose[namedModel] `json:"to"`
+}
+
+type namedModel struct {
+	Model model.Loose[string] `json:"model"`
 }
 
 func (d *decoder) startBlock(sink func(model.Event)) error {
@@ -187,7 +188,7 @@ func (d *decoder) startBlock(sink func(model.Event)) error {
 	if err := json.Unmarshal(d.ev.Block, &s, wire.Lenient); err != nil {
 		return model.Errorf("invalid_content", "a content block cannot be read: %v", err)
 	}
-	b := block{kind: s.Type, id: s.ID, name: s.Name}
+	b := block{kind: s.Type, id: s.ID.Value, name: s.Name}
 	switch s.Type {
 	case "text":
 		b.text = []byte(s.Text)
@@ -210,18 +211,22 @@ func (d *decoder) startBlock(sink func(model.Event)) error {
 		if !utf8.Valid(d.ev.Block) {
 			return model.Errorf("invalid_content", "a %s block is not valid UTF-8", s.Type)
 		}
-		b.raw, b.id = bytes.Clone(d.ev.Block), s.ToolUseID
+		b.raw, b.id = model.MendEscapes(bytes.Clone(d.ev.Block)), s.ToolUseID.Value
+		b.signature = []byte(s.Data.Value)
 	default:
 		return model.Errorf("unsupported_content", "a content block of type %q", s.Type)
 	}
 	d.blocks = append(d.blocks, b)
 	switch s.Type {
 	case "fallback":
-		d.switches = append(d.switches, model.Switch{From: s.From.Model, To: s.To.Model})
+		d.switches = append(d.switches, model.Switch{From: s.From.Value.Model.Value, To: s.To.Value.Model.Value})
 	case "web_search_tool_result":
-		sink(model.Event{Kind: model.EventWebSearch, Status: "completed", Query: d.queryOf(s.ToolUseID)})
+		sink(model.Event{Kind: model.EventWebSearch, Status: "completed", Query: d.queryOf(s.ToolUseID.Value)})
 	}
-	return d.grow(len(b.text) + len(b.signature) + len(b.input) + len(b.raw))
+	if b.raw != nil {
+		return d.grow(len(b.raw))
+	}
+	return d.grow(len(b.text) + len(b.signature) + len(b.input))
 }
 
 func emit(sink func(model.Event), kind, text string) {
@@ -271,7 +276,7 @@ func (d *decoder) delta(data []byte, sink func(model.Event)) error {
 		if len(delta.Citation) == 0 || !utf8.Valid(delta.Citation) {
 			return model.Errorf("invalid_content", "a citation cannot be read")
 		}
-		b.citations = append(b.citations, bytes.Clone(delta.Citation))
+		b.citations = append(b.citations, model.MendEscapes(bytes.Clone(delta.Citation)))
 	}
 	return d.grow(len(delta.Text) + len(delta.Thinking) + len(delta.Signature) +
 		len(delta.PartialJSON) + len(delta.Citation))

@@ -101,10 +101,10 @@ func (Codec) Describe(item []byte) (model.Described, error) {
 	case "function_call":
 		args, _ := it.arguments()
 		return model.Described{Role: "assistant",
-			Calls: []model.Call{{ID: it.CallID, Name: it.Name, Arguments: args}}}, nil
+			Calls: []model.Call{{ID: it.CallID.Value, Name: it.Name.Value, Arguments: args}}}, nil
 	case "function_call_output":
 		text, err := partsText(it.Output)
-		return model.Described{Role: "tool", CallID: it.CallID, Text: text}, err
+		return model.Described{Role: "tool", CallID: it.CallID.Value, Text: text}, err
 	case "reasoning":
 		return model.Described{Role: "reasoning"}, nil
 	}

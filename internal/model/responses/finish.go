@@ -23,11 +23,15 @@ func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
 	if err := d.checkText(sink); err != nil {
 		return nil, err
 	}
+	kept := d.kept()
+	if len(kept) == 0 {
+		return nil, model.Errorf("empty_completion", "the response holds nothing but reasoning")
+	}
 	c := &model.Completion{Usage: d.rep.Usage}
 	safe := model.NewSafe(d.req)
 	size := 0
-	for i := range d.items {
-		r := &d.items[i]
+	for i := range kept {
+		r := &kept[i]
 		raw := r.raw
 		if r.called {
 			var err error
@@ -39,6 +43,7 @@ func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
 			return nil, model.Errorf("invalid_provider_response", "a %s item is not valid UTF-8", r.item.Type)
 		}
 		c.External = c.External || r.item.Type == "web_search_call"
+		raw = model.MendEscapes(raw)
 		c.Items = append(c.Items, raw)
 		size += len(raw)
 	}
@@ -46,6 +51,24 @@ func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
 		return nil, tooLong()
 	}
 	return c, nil
+}
+
+// kept are the items that are stored. What would be refused in a later request
+// is not, or no request of the conversation would ever succeed again: a message
+// without a part, and a reasoning item that no other item follows. One without
+// encrypted content stays: servers that encrypt send it always, and the others
+// take back what they sent.
+func (d *decoder) kept() []received {
+	var kept []received
+	for _, r := range d.items {
+		if r.item.Type != "message" || len(r.parts) > 0 {
+			kept = append(kept, r)
+		}
+	}
+	for len(kept) > 0 && kept[len(kept)-1].item.Type == "reasoning" {
+		kept = kept[:len(kept)-1]
+	}
+	return kept
 }
 
 // checkText holds the messages against what was streamed: what people saw
@@ -79,16 +102,21 @@ func (d *decoder) checkText(sink func(model.Event)) error {
 // makeSafe adds the item's call to c and gives the item as it is stored.
 func (r *received) makeSafe(safe *model.Safe, c *model.Completion) ([]byte, error) {
 	args, mangled := r.item.arguments()
-	call, err := safe.Call(r.item.CallID, r.item.Name, args, mangled)
+	id, name := r.item.CallID, r.item.Name.Value
+	call, err := safe.Call(id.Value, name, args, mangled)
 	if err != nil {
 		return nil, err
 	}
 	c.Calls = append(c.Calls, call)
-	asText := r.item.Arguments.Kind() == '"'
-	if call.ID == r.item.CallID && asText && bytes.Equal(call.Arguments, args) {
-		return r.raw, nil
+	raw, err := onceNamed(r.raw)
+	if err != nil {
+		return nil, err
 	}
-	return mended(r.raw, call.ID, call.Arguments)
+	asText := r.item.Arguments.Kind() == '"'
+	if call.ID == id.Value && call.Name == name && asText && bytes.Equal(call.Arguments, args) {
+		return raw, nil
+	}
+	return mended(raw, &call)
 }
 
 // failed is the error of response.failed, response.incomplete and error.

@@ -136,8 +136,9 @@ func (d *decoder) itemDone(data []byte, sink func(model.Event)) error {
 		return err
 	}
 	it := &d.items[len(d.items)-1].item
-	if it.Type == "web_search_call" && (it.Action.Query != "" || it.Action.URL != "") {
-		sink(model.Event{Kind: model.EventWebSearch, Status: it.Status, Query: it.Action.Query, URL: it.Action.URL})
+	what := it.Action.Value
+	if it.Type == "web_search_call" && (what.Query.Value != "" || what.URL.Value != "") {
+		sink(model.Event{Kind: model.EventWebSearch, Status: it.Status.Value, Query: what.Query.Value, URL: what.URL.Value})
 	}
 	return nil
 }
@@ -159,6 +160,9 @@ func (d *decoder) take(raw []byte) error {
 		if it.Role != "assistant" {
 			return unsupported("a message of role " + it.Role)
 		}
+		if it.Content.Kind() == 'n' || len(it.Content) == 0 {
+			break // it says nothing
+		}
 		if err := json.Unmarshal(it.Content, &r.parts, wire.Lenient); err != nil {
 			return unreadable(err)
 		}
@@ -168,7 +172,7 @@ func (d *decoder) take(raw []byte) error {
 			}
 		}
 	case "function_call":
-		if it.Name == "" {
+		if it.Name.Value == "" {
 			return model.Errorf("invalid_provider_response", "a function call has no name")
 		}
 		r.called = true

@@ -143,6 +143,11 @@ func TestItems(t *testing.T) {
 		want   []string
 	}{
 		{"unknown fields and spacing stay", []string{done(odd), done(message("a")), textDelta("a"), completed}, []string{odd, message("a")}},
+		{"reasoning that nothing follows is left out", []string{done(odd), done(message("a")), textDelta("a"), done(odd), done(odd), completed}, []string{odd, message("a")}},
+		{"a message without a part is left out", []string{done(`{"type":"message","role":"assistant","content":[]}`), done(message("a")), textDelta("a"),
+			done(`{"type":"message","role":"assistant","content":null}`), completed}, []string{message("a")}},
+		{"half a surrogate pair is mended", []string{done(strings.Replace(message("a"), "a\"}", `a\ud800"}`, 1)), `{"type":"response.output_text.delta","delta":"a\ud800"}`, completed},
+			[]string{strings.Replace(message("a"), "a\"}", `a\ufffd"}`, 1)}},
 		{"PV-25 items only at the end are used", []string{textDelta("a"),
 			`{"type":"response.completed","response":{"status":"completed","output":[` + odd + ` , ` + message("a") + `]}}`}, []string{odd, message("a")}},
 		{"PV-25 given both, each exists once", []string{textDelta("a"), done(message("a")),
@@ -186,6 +191,14 @@ func TestCallsMadeSafe(t *testing.T) {
 		{"arguments that are an object", `{"type":"function_call","call_id":"c1","name":"n","arguments":{"a":1}}`, `{"type":"function_call","call_id":"c1","name":"n","arguments":"{\"a\":1}"}`, `{"a":1}`, ""},
 		{"PV-70 an empty id gets ours", callItem("", `{}`), callItem("call_000000000001", `{}`), "{}", ""},
 		{"PV-70 a missing id gets ours", `{"type":"function_call","name":"n","arguments":"{}"}`, `{"type":"function_call","name":"n","arguments":"{}","call_id":"call_000000000001"}`, "{}", ""},
+		{"an id that is no text gets ours", `{"type":"function_call","call_id":5,"name":"n","status":7,"action":"x","arguments":"{}"}`, `{"type":"function_call","call_id":"call_000000000001","name":"n","status":7,"action":"x","arguments":"{}"}`, "{}", ""},
+		{"an id that no provider takes back gets ours", callItem("a b", `{}`), callItem("call_000000000001", `{}`), "{}", ""},
+		{"an id of 65 bytes gets ours", callItem(strings.Repeat("L", 65), `{}`), callItem("call_000000000001", `{}`), "{}", ""},
+		{"a name that no provider takes back", `{"type":"function_call","call_id":"c","name":"my.tool","arguments":"{}"}`, `{"type":"function_call","call_id":"c","name":"my_tool","arguments":"{}"}`, "{}", ""},
+		{"doubled names are one", `{"type":"function_call","call_id":"q1","call_id":"q2","name":"a","x":1,"name":"b","arguments":"[]","arguments":"{\"t\":1}"}`,
+			`{"type":"function_call","call_id":"q2","name":"b","x":1,"arguments":"{\"t\":1}"}`, `{"t":1}`, ""},
+		{"half a surrogate pair beside the call", `{"type":"function_call","call_id":"c","name":"n","arguments":"{}","x":"\ud800"}`,
+			`{"type":"function_call","call_id":"c","name":"n","arguments":"{}","x":"\ufffd"}`, "{}", ""},
 		{"PV-70 an id used before gets ours", callItem("used", `{}`), callItem("call_000000000001", `{}`), "{}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -233,12 +246,13 @@ func TestFailures(t *testing.T) {
 		{"no last event", []string{textDelta("a"), done(message("a"))}, "missing_completion", ""},
 		{"no items", []string{completed}, "empty_completion", "the response holds no item"},
 		{"another status", []string{done(message("a")), `{"type":"response.completed","response":{"status":"cancelled"}}`}, "provider_incomplete", "cancelled"},
+		{"nothing but reasoning", []string{done(`{"type":"reasoning","encrypted_content":"x"}`), completed}, "empty_completion", ""},
 		{"a refusal", []string{done(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`), completed}, "provider_refusal", "no"},
 		{"a user's message", []string{done(`{"type":"message","role":"user","content":[]}`)}, "unsupported_output_item", "a message of role user"},
 		{"an unknown part", []string{done(`{"type":"message","role":"assistant","content":[{"type":"hologram"}]}`)}, "unsupported_output_item", "a message part of type hologram"},
 		{"an unknown item", []string{done(`{"type":"hologram"}`)}, "unsupported_output_item", "an item of type hologram"},
 		{"a call without a name", []string{done(`{"type":"function_call","call_id":"c","arguments":"{}"}`)}, "invalid_provider_response", ""},
-		{"an item that is not UTF-8", []string{done("{\"type\":\"reasoning\",\"x\":\"\xff\"}"), completed}, "invalid_provider_response", ""},
+		{"an item that is not UTF-8", []string{done("{\"type\":\"reasoning\",\"x\":\"\xff\"}"), textDelta("a"), done(message("a")), completed}, "invalid_provider_response", ""},
 		{"an event after the last", []string{textDelta("a"), done(message("a")), completed, textDelta("b")}, "event_after_completion", ""},
 		{"an event that is no JSON", []string{"[1"}, "invalid_provider_response", ""},
 		{"an item that is missing", []string{`{"type":"response.output_item.done"}`}, "invalid_provider_response", ""},
@@ -310,6 +324,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte(frames(done(callItem("", "[1]")), done(callItem("c", "")), completed)))
 	f.Add([]byte(frames(done(`{"type":"function_call","name":"n"}`), completed)))
+	f.Add([]byte(frames(done(`{"type":"function_call","name":"a.b","name":"c d","call_id":5,"x":"\ud800"}`), completed)))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		o := decoding(modeltest.Request("gpt-test-1"))(bytes.NewReader(stream))
 		if (o.Err == nil) != (o.Completion != nil) {
@@ -320,7 +335,7 @@ func FuzzStream(f *testing.F) {
 		}
 		calls := 0
 		for _, item := range o.Completion.Items {
-			if !json.Valid(item) || !bytes.Contains(stream, item) && !bytes.Contains(item, []byte("function_call")) {
+			if !json.Valid(item) || !bytes.Contains(stream, item) && !bytes.Contains(item, []byte("function_call")) && !bytes.Contains(item, []byte(`\ufffd`)) {
 				t.Fatalf("stored %q", item)
 			}
 			d, err := Codec{}.Describe(item)

@@ -252,6 +252,7 @@ func compose(req *model.Request, sel *selection, st *step) (*answer, error) {
 		return nil, err
 	}
 	round := req.Skipped + int64(sel.assistants) + 1
+	safe := model.NewSafe(req)
 	for i, c := range calls {
 		args, err := ex.arguments(c.Arguments)
 		if err != nil {
@@ -261,28 +262,13 @@ func compose(req *model.Request, sel *selection, st *step) (*answer, error) {
 		if id == "" {
 			id = fmt.Sprintf("call-%d-%d", round, i)
 		}
-		call := model.Call{ID: id, Name: c.Tool, Arguments: args}
-		if err := makeSafe(req, &call, i, ans.calls); err != nil {
-			return nil, err
+		call, err := safe.Call(id, c.Tool, args, false)
+		if err != nil {
+			return nil, &model.Error{Code: "io_error", Detail: clip(err.Error(), 512), Cause: err}
 		}
 		ans.calls = append(ans.calls, call)
 	}
 	return ans, nil
-}
-
-// makeSafe gives a call an id of ours where its own is in use (providers.md 5).
-func makeSafe(req *model.Request, c *model.Call, index int, before []model.Call) error {
-	taken := slices.ContainsFunc(before, func(b model.Call) bool { return b.ID == c.ID })
-	if !taken {
-		var err error
-		if taken, err = req.IDTaken(c.ID); err != nil {
-			return &model.Error{Code: "io_error", Detail: clip(err.Error(), 512), Cause: err}
-		}
-	}
-	if taken {
-		c.ProviderID, c.ID = c.ID, req.NewID(index)
-	}
-	return nil
 }
 
 // unavailable names the first called tool that the request does not offer.
