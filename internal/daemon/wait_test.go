@@ -246,12 +246,12 @@ func TestManyParked(t *testing.T) {
 	h.began()
 	t.Run("RT-47 500 parents parked on one child cost no threads and all resume", func(t *testing.T) {
 		const n = 500
-		all := p.dial()
-		all.follow("*", 0)
 		for i := range n {
 			k.bot(fmt.Sprint("m", i), h.workspace, "wait")
 			k.submit(fmt.Sprint("m", i), "r", "one x", "")
 		}
+		all := p.dial() // now: a follower must read as fast as things happen
+		all.ask(nil, "follow", `"bot":"*","after":0`)
 		for waiting := 0; waiting < n; {
 			if all.note().str("event") == "turn_waiting" {
 				waiting++

@@ -75,7 +75,12 @@ func TestCheck(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("a", n) }
 	for _, row := range []struct{ name, tool, args, code, says string }{
 		{"RT-22 an unknown argument", "shell", `{"command":"true","cmd":1}`, "invalid_tool_arguments", `"cmd" is not a parameter of this tool; it takes command, timeout_ms`},
-		{"background is not offered yet", "shell", `{"command":"true","background":true}`, "invalid_tool_arguments", `"background"`},
+		{"detach beside background", "shell", `{"command":"true","background":true,"detach":true}`, "invalid_tool_arguments", "detach excludes"},
+		{"detach with a time", "shell", `{"command":"true","detach":true,"timeout_ms":5}`, "invalid_tool_arguments", "detach excludes"},
+		{"stdin in the foreground", "shell", `{"command":"true","stdin":true}`, "invalid_tool_arguments", "stdin needs background"},
+		{"a wait for nothing", "wait", `{"handles":[]}`, "invalid_tool_arguments", "1 to 64"},
+		{"a wait of more than a day", "wait", `{"handles":["proc:1"],"timeout_ms":86400001}`, "invalid_tool_arguments", "86400000"},
+		{"a signal of another name", "write_stdin", `{"handle":"proc:1","signal":"HUP"}`, "invalid_tool_arguments", "INT, TERM or KILL"},
 		{"an argument in other case", "shell", `{"Command":"true"}`, "invalid_tool_arguments", `"Command"`},
 		{"an argument given twice", "shell", `{"command":"a","command":"b"}`, "invalid_tool_arguments", "twice"},
 		{"a number for a string", "shell", `{"command":1}`, "invalid_tool_arguments", `"command" must be a string, not a number`},
