@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"strings"
@@ -22,6 +23,7 @@ type link struct {
 	conn  net.Conn
 	lines *protocol.LineReader
 	ready *protocol.Ready
+	peer  int // the process that listens, as the system says; 0 where it does not
 }
 
 func (l *link) close() {
@@ -62,7 +64,7 @@ func (c *Client) connect(ctx context.Context, target Target, bound limits) (*lin
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
 	conn.SetReadDeadline(time.Now().Add(bound.ready))
-	l := &link{conn: conn, lines: protocol.NewLineReader(conn)}
+	l := &link{conn: conn, lines: protocol.NewLineReader(conn), peer: peerPID(conn)}
 	err = l.readReady()
 	if !stop() && err == nil {
 		err = os.ErrDeadlineExceeded
@@ -128,7 +130,7 @@ func (e errMismatch) Error() string { return e.detail }
 type readyHead struct {
 	Event    string `json:"event"`
 	Protocol int    `json:"protocol"`
-	PID      int    `json:"pid"`
+	PID      int64  `json:"pid"`
 	Version  string `json:"version"`
 }
 
@@ -141,7 +143,12 @@ func (l *link) readReady() error {
 	if json.Unmarshal(line, &head) != nil || head.Event != protocol.KindReady {
 		return errMismatch{"the listener's first line is no ready line"}
 	}
-	l.ready = &protocol.Ready{Event: head.Event, Protocol: head.Protocol, PID: head.PID, Version: head.Version,
+	// Signals go to this number: 0, negative ones and what the system would cut
+	// to such a number name many processes at once.
+	if head.PID < 1 || head.PID > math.MaxInt32 {
+		return errMismatch{fmt.Sprintf("the listener says it is process %d, and there is no such process", head.PID)}
+	}
+	l.ready = &protocol.Ready{Event: head.Event, Protocol: head.Protocol, PID: int(head.PID), Version: head.Version,
 		Line: append([]byte(nil), line...)}
 	if head.Protocol != protocol.Version {
 		return errMismatch{fmt.Sprintf("the daemon speaks protocol %d, this program %d; the daemon's version is %q",

@@ -36,6 +36,10 @@ func serve(args []string) int {
 		code, _ := strconv.Atoi(status)
 		return code
 	}
+	if owner := os.Getenv("SERVE_OWNED"); owner != "" && os.Remove(owner) == nil {
+		fmt.Fprintln(os.Stderr, "agent: store_already_owned: by a daemon that leaves")
+		return 75
+	}
 	l, err := net.Listen("unix", flags["socket"][0])
 	if err != nil {
 		return 75

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -31,7 +33,10 @@ func (c *Client) ShutdownPID(ctx context.Context, grace time.Duration) (pid int,
 	}
 	before := c.closeCount()
 	l, err := c.connect(ctx, target, c.stepLimits())
-	if errors.Is(err, protocol.DaemonProtocolMismatch) && l.ready != nil && l.ready.Protocol < protocol.Version && l.ready.PID > 1 {
+	if errors.Is(err, protocol.DaemonProtocolMismatch) && l.ready != nil && l.ready.Protocol < protocol.Version {
+		if err := l.checkPeer(); err != nil {
+			return 0, err
+		}
 		return l.ready.PID, endOld(ctx, l.ready.PID)
 	}
 	if err != nil {
@@ -48,6 +53,15 @@ func (c *Client) ShutdownPID(ctx context.Context, grace time.Duration) (pid int,
 		return pid, err
 	}
 	return pid, awaitExit(ctx, pid, s.Done(), grace+shutdownLimit)
+}
+
+// checkPeer refuses to signal a process that is not the one that listens.
+func (l *link) checkPeer() error {
+	if pid := l.ready.PID; pid == 1 || pid == os.Getpid() || l.peer != 0 && l.peer != pid {
+		return protocol.Fail(protocol.DaemonProtocolMismatch,
+			fmt.Sprintf("the listener speaks an older protocol and says it is process %d, which it is not; nothing was ended", pid))
+	}
+	return nil
 }
 
 func endOld(ctx context.Context, pid int) error {
@@ -81,6 +95,17 @@ func awaitExit(ctx context.Context, pid int, disconnected <-chan struct{}, limit
 			Detail: fmt.Sprintf("process %d is still there after %v", pid, limit)}
 	}
 	return nil
+}
+
+// onSocket calls f with the descriptor of a connection that has one.
+func onSocket(conn net.Conn, f func(fd int)) {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := sc.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
 }
 
 // processGone reports that no process has the pid, or only its remains.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -111,20 +112,33 @@ func (s *search) run(ctx context.Context) (*link, error) {
 	return s.meet(ctx)
 }
 
-// meet polls for the daemon that was started, or for the one that won.
+// meet polls for the daemon that was started, or for the one that won. The
+// owner that a child lost to may have been on its way out, so while nobody
+// answers another child is tried, less and less often.
 func (s *search) meet(ctx context.Context) (*link, error) {
 	exited := s.child.exited
-	for {
+	var again <-chan time.Time
+	for delay := 5 * startPoll; ; {
 		select {
 		case <-exited:
-			exited = nil // and never again
+			exited = nil
 			if s.child.code == exitOwned {
+				again = time.After(delay)
+				delay *= 2
 				continue
 			}
 			if l, err := s.try(ctx); !errors.Is(err, protocol.DaemonUnavailable) {
 				return l, err
 			}
 			return nil, protocol.Fail(protocol.DaemonStartFailed, s.child.failure(s.logPath()))
+		case <-again:
+			again = nil
+			child, err := s.spawn()
+			if err != nil {
+				return nil, err
+			}
+			s.child, exited = child, child.exited
+			continue
 		case <-ctx.Done():
 			return nil, contextError(ctx, "start a daemon")
 		case <-time.After(startPoll):
@@ -174,7 +188,7 @@ func (s *search) spawn() (*child, error) {
 		providers = ImpliedProviders(env)
 	}
 	if len(providers) == 0 {
-		return nil, protocol.Fail(protocol.NoProviders, "a daemon needs a model provider: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, run `agent login chatgpt`, set AGENT_PROVIDER, or give --provider, such as --provider ollama or, offline, --provider scripted")
+		return nil, protocol.Fail(protocol.NoProviders, "a daemon needs a model provider: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, set AGENT_PROVIDER, or give --provider, such as, offline, --provider scripted")
 	}
 	args, err := s.s.arguments(s.target, providers)
 	if err != nil {
@@ -235,10 +249,15 @@ func (ch *child) wait(cmd *exec.Cmd) {
 	close(ch.exited)
 }
 
-// failure is the last line that the child wrote to its log.
+// failure is the last line that the child wrote to its log. Other daemons of
+// the store write there too: what says that one is ready, or lost a race, is
+// not why this one failed.
 func (ch *child) failure(path string) string {
 	const most = 4096
 	text := fmt.Sprintf("agent serve exited with status %d", ch.code)
+	if ch.code == 0 {
+		return text + ": it was ended before it could be met"
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return text
@@ -252,9 +271,16 @@ func (ch *child) failure(path string) string {
 	if _, err := f.ReadAt(tail, end-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return text
 	}
-	tail = bytes.TrimRight(tail, "\n")
-	if line := tail[bytes.LastIndexByte(tail, '\n')+1:]; len(line) > 0 {
-		return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	lines := bytes.Split(tail, []byte("\n"))
+	for _, line := range slices.Backward(lines) {
+		if len(line) > 0 && !ofAnother(line) {
+			return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+		}
 	}
 	return text
+}
+
+func ofAnother(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(`{"event":"ready"`)) ||
+		bytes.HasPrefix(line, []byte("agent: "+protocol.StoreAlreadyOwned)) || bytes.HasPrefix(line, []byte("agent: "+protocol.SocketAlreadyOwned))
 }

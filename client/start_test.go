@@ -3,6 +3,8 @@ package client
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -194,6 +196,46 @@ func TestStartRace(t *testing.T) {
 	})
 }
 
+// The store's owner may be leaving, its socket closed already.
+func TestStartWhileADaemonLeaves(t *testing.T) {
+	_, target := newHome(t)
+	owned := filepath.Join(t.TempDir(), "owned")
+	if err := os.WriteFile(owned, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SERVE_OWNED", owned)
+	t.Setenv("AGENT_PROVIDER", "scripted")
+	c := startedClient(t, target, Starter{})
+	_, started, err := c.Start(t.Context(), c.Starter)
+	if err != nil || !started {
+		t.Fatalf("%v %v", started, err)
+	}
+	if _, err := os.Stat(owned); err == nil {
+		t.Error("the first daemon lost no race")
+	}
+	end(t, c)
+}
+
+func TestFailureIsTheChildsOwn(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	text := "agent: loading\nagent: io_error: no space\n{\"event\":\"ready\",\"pid\":9}\nagent: store_already_owned: process 9\n"
+	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		child child
+		want  string
+	}{
+		{child{code: 1}, "agent: io_error: no space"},
+		{child{code: 1, logFrom: int64(len(text))}, "agent serve exited with status 1"},
+		{child{code: 0}, "agent serve exited with status 0: it was ended before it could be met"},
+	} {
+		if got := row.child.failure(log); got != row.want {
+			t.Errorf("got %q, want %q", got, row.want)
+		}
+	}
+}
+
 func TestStartRefusals(t *testing.T) {
 	home, target := newHome(t)
 	t.Setenv("SERVE_EXIT", "1")
@@ -207,7 +249,7 @@ func TestStartRefusals(t *testing.T) {
 		{"CL-18 the log's last line says why a daemon failed", nil, Starter{Providers: []string{"x=responses,not-a-url"}}, protocol.DaemonStartFailed, "invalid_provider_url"},
 		{"another daemon owns the store and never answers", func(t *testing.T) { t.Setenv("SERVE_EXIT", "75") },
 			Starter{Providers: []string{"scripted"}, Window: 400 * time.Millisecond}, protocol.DaemonStartTimeout, "within 400ms"},
-		{"no provider to start with", nil, Starter{}, protocol.NoProviders, "agent login chatgpt"},
+		{"no provider to start with", nil, Starter{}, protocol.NoProviders, "--provider scripted"},
 		{"CL-12 looking at a store never makes one", nil, Starter{ExistingOnly: true, Providers: []string{"scripted"}}, protocol.StoreNotFound, "no store"},
 		{"CL-13 no spawning", nil, Starter{NoSpawn: true, Providers: []string{"scripted"}}, protocol.DaemonUnavailable, ""},
 		{"CL-67 inside a bot's shell nothing is started", func(t *testing.T) {
@@ -376,6 +418,35 @@ func TestShutdownFollowsTheProcess(t *testing.T) {
 		close(ended)
 		if err := awaitExit(t.Context(), cmd.Process.Pid, ended, 50*time.Millisecond); !errors.Is(err, protocol.DaemonShutdownTimeout) {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("no process is signalled that is not the listener", func(t *testing.T) {
+		t.Parallel()
+		cmd := sleeper(t)
+		for _, pid := range []int64{0, -1, 1, 1 << 31, 1<<32 - 1, 1 << 32, 1 << 40, int64(cmd.Process.Pid), int64(os.Getpid())} {
+			socket := filepath.Join(socketDir(t), "s")
+			listener, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					fmt.Fprintf(conn, `{"event":"ready","protocol":%d,"pid":%d,"version":"1"}`+"\n", protocol.Version-1, pid)
+					conn.Close()
+				}
+			}()
+			c := &Client{Target: Target{Store: "/none", Socket: socket}}
+			if got, err := c.ShutdownPID(t.Context(), 0); got != 0 || !errors.Is(err, protocol.DaemonProtocolMismatch) {
+				t.Errorf("pid %d: %d, %v", pid, got, err)
+			}
+		}
+		if processGone(cmd.Process.Pid) {
+			t.Error("an unrelated process was ended")
 		}
 	})
 	t.Run("a daemon of an older protocol is ended by SIGTERM", func(t *testing.T) {

@@ -7,6 +7,8 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 var completionVerb = verb{
 	name: "completion", operands: "bash|zsh|fish|powershell", most: 1, words: shells,
 	short: "a shell's completion script",
+	long: "Prints the script that completes this command's words in a shell, to be sourced\n" +
+		"from its start file. bash needs the package bash-completion for it.",
 	declare: func(a *app, t *table) func(context.Context, []string) error {
 		return func(_ context.Context, operands []string) error {
 			if len(operands) == 0 {

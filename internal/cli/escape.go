@@ -24,6 +24,8 @@ func bidiControl(r rune) bool {
 	return r == 0x61c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
+func tagCharacter(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
+
 func zeroWidth(r rune) bool {
 	return r >= 0x200b && r <= 0x200d || r == 0x2060 || r == 0xfeff
 }
@@ -35,7 +37,7 @@ func (m manner) escapes(r rune) bool {
 		return m != flowing
 	case r == '\t':
 		return m == single
-	case r < ' ', r >= 0x7f && r <= 0x9f, bidiControl(r), r == 0x2028, r == 0x2029, r >= 0xe0000 && r <= 0xe007f:
+	case r < ' ', r >= 0x7f && r <= 0x9f, bidiControl(r), r == 0x2028, r == 0x2029, tagCharacter(r):
 		return true
 	}
 	return m != flowing && zeroWidth(r)

@@ -245,16 +245,9 @@ func integer(name, text string, least, most int64) (int64, error) {
 		n = -n
 	}
 	if !ok || n < least || n > most {
-		return 0, usagef("--%s %s: it is an integer %s", name, text, within(least, most))
+		return 0, usagef("--%s %s: it is an integer from %d to %d", name, text, least, most)
 	}
 	return n, nil
-}
-
-func within(least, most int64) string {
-	if most == mostInteger {
-		return "of at least " + strconv.FormatInt(least, 10)
-	}
-	return "from " + strconv.FormatInt(least, 10) + " to " + strconv.FormatInt(most, 10)
 }
 
 // digits reads decimal digits and nothing else. What does not fit reads as the
@@ -302,6 +295,6 @@ func duration(name, text string, unit time.Duration, least, most int64) (int64, 
 	if unit == time.Millisecond {
 		counted = "milliseconds"
 	}
-	return 0, usagef("--%s %s: it is whole %s %s, or a whole number with ms, s, m or h that comes to that",
-		name, text, counted, within(least, most))
+	return 0, usagef("--%s %s: it is whole %s from %d to %d, or a whole number with ms, s, m or h that comes to that",
+		name, text, counted, least, most)
 }

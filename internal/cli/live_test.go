@@ -311,6 +311,47 @@ func TestSignals(t *testing.T) {
 			}
 		})
 	}
+	for _, row := range []struct {
+		until string // the request that gets no answer
+		line  []string
+		want  []string
+	}{
+		{"create", []string{"--new", "--model", "t/echo"}, []string{`"bot":"bot-`, `"request_id":"run-`, "without --new"}},
+		{"submit", []string{"--new", "--bot", "Bob", "--model", "t/echo"}, []string{`"bot":"Bob"`, `"request_id":"run-`, `"bot_id":3`, `"created":true`}},
+		{"submit", []string{"--bot", "Bob", "--request-id", "r"}, []string{`"request_id":"r"`, "repeat this line and --request-id r"}},
+	} {
+		t.Run("CL-37 while "+row.until+" has no answer yet", func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t)
+			asked := make(chan struct{})
+			g.listener(func(conn net.Conn) {
+				ready, _ := protocol.AppendReady(nil, &protocol.Ready{PID: 1})
+				conn.Write(ready)
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					if strings.Contains(lines.Text(), `"`+row.until+`"`) {
+						close(asked)
+						continue
+					}
+					bot, _ := protocol.Append(nil, &protocol.Bot{Name: "Bob", ID: 3})
+					fmt.Fprintf(conn, `{"id":1,"result":%s}`+"\n", bot)
+				}
+			})
+			cmd := g.command(append(append([]string{"run"}, row.line...), "hi")...)
+			said := &bytes.Buffer{}
+			cmd.Stderr = said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			cmd.Process.Signal(syscall.SIGINT)
+			cmd.Wait()
+			for _, want := range append(row.want, `"error":"interrupted"`) {
+				if cmd.ProcessState.ExitCode() != 130 || !strings.Contains(said.String(), want) || strings.Count(said.String(), "\n") != 1 {
+					t.Errorf("no %s: exit %v, stderr %s", want, cmd.ProcessState, said)
+				}
+			}
+		})
+	}
 	t.Run("CL-37 while standard input is read", func(t *testing.T) {
 		t.Parallel()
 		g := newGround(t)

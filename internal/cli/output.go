@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"agent/protocol"
@@ -47,8 +48,8 @@ func (a *app) printObject(object json.RawMessage) error {
 }
 
 // appendSafe appends a JSON value whose strings mean the same but hold nothing
-// that a terminal acts on: DEL, C1 controls, bidirectional controls, U+2028
-// and U+2029 become \uXXXX (section 5). Such characters stand in strings only.
+// that a terminal acts on: DEL, C1 controls, bidirectional controls, tag
+// characters, U+2028 and U+2029 become \uXXXX (section 5). Such characters stand in strings only.
 // A byte that is no UTF-8 becomes \ufffd, and blanks between tokens that could
 // end the line a space.
 func appendSafe(dst []byte, value []byte) []byte {
@@ -88,10 +89,14 @@ func appendEscaped(dst, value []byte, newline byte) []byte {
 
 // actsOnTerminal is for JSON output; the pretty view escapes more.
 func actsOnTerminal(r rune) bool {
-	return r >= 0x7f && r <= 0x9f || bidiControl(r) || r == 0x2028 || r == 0x2029
+	return r >= 0x7f && r <= 0x9f || bidiControl(r) || r == 0x2028 || r == 0x2029 || tagCharacter(r)
 }
 
 func appendU(dst []byte, r rune) []byte {
+	if r > 0xffff {
+		high, low := utf16.EncodeRune(r)
+		return appendU(appendU(dst, high), low)
+	}
 	const hex = "0123456789abcdef"
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }

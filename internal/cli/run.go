@@ -64,6 +64,9 @@ func (r *run) run(ctx context.Context, operands []string) error {
 	if r.prompt, err = r.app.readPrompt(ctx, operands); err != nil {
 		return err
 	}
+	if r.requestID == "" {
+		r.requestID = fmt.Sprintf("run-%d-%d-%s", time.Now().UnixMilli(), os.Getpid(), strconv.FormatUint(rand.Uint64(), 36))
+	}
 	create, err := r.composed()
 	if err != nil {
 		return err
@@ -131,13 +134,18 @@ func (r *run) create(ctx context.Context, c *protocol.Create) error {
 			return !slices.Contains(r.link.ready.Tools, tool)
 		})
 	}
+	r.bot = c.Bot
 	bot, err := r.link.Create(ctx, c)
 	if err != nil {
-		return err
+		return r.unanswered(ctx, err)
 	}
 	r.made = bot
-	r.bot, r.botID = bot.Name, bot.ID
-	r.model, r.workspace = "", "" // they are the bot's own
+	r.botID = bot.ID
+	// What the line says of model and folder is sent with the prompt too, so
+	// that the line without --new repeats this very submission (section 8).
+	if r.modelSource != "" {
+		r.model = ""
+	}
 	return nil
 }
 
@@ -145,12 +153,9 @@ func (r *run) create(ctx context.Context, c *protocol.Create) error {
 func (r *run) send(ctx context.Context) error {
 	s := &protocol.Submit{Bot: r.bot, BotID: r.botID, RequestID: r.requestID, Prompt: r.prompt, Workspace: r.workspace,
 		Model: r.model, Delivery: protocol.Delivery(r.delivery), ExpectedTurn: r.turn, Origin: r.origin}
-	if s.RequestID == "" {
-		s.RequestID = fmt.Sprintf("run-%d-%d-%s", time.Now().UnixMilli(), os.Getpid(), strconv.FormatUint(rand.Uint64(), 36))
-	}
 	sub, err := r.link.Submit(ctx, s)
 	if err != nil {
-		return r.madeFacts(err)
+		return r.unanswered(ctx, r.madeFacts(err))
 	}
 	if r.detach {
 		answer, err := protocol.Append(nil, sub)
@@ -162,12 +167,26 @@ func (r *run) send(ctx context.Context) error {
 	return r.madeFacts(r.follow(ctx, sub))
 }
 
+// unanswered is err, or, when a signal ended the wait for an answer, how to find
+// out what came of the request.
+func (r *run) unanswered(ctx context.Context, err error) error {
+	if endedBy(ctx) == nil {
+		return err
+	}
+	again := "this line"
+	if r.making() {
+		again = "this line without --new and what is for a new bot, with --bot " + shellWord(r.bot)
+	}
+	return stopped{err, spot{bot: r.bot, made: r.made, requestID: r.requestID, again: again + " and --request-id " + shellWord(r.requestID)}}
+}
+
 // madeFacts tells of a failure after which the new bot stands.
 func (r *run) madeFacts(err error) error {
 	if _, silent := err.(exit); silent || err == nil || r.made == nil {
 		return err
 	}
 	if s, ok := err.(stopped); ok {
+		s.at.bot, s.at.made = r.made.Name, r.made
 		return stopped{r.madeFacts(s.error), s.at}
 	}
 	if r.app.pretty { // which shows no facts

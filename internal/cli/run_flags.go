@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -11,6 +14,7 @@ import (
 type runFlags struct {
 	bot, delivery, requestID string
 	model, workspace, origin string
+	modelSource              string // where the model came from, when not from its flag
 	new, detach              bool
 	botID, turn              int64
 }
@@ -54,7 +58,7 @@ func (r *run) declare(t *table) {
 	t.toggle(&n.noCompaction, "no-compaction", "never summarize").in(ofNewBot)
 	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
 	t.choice(&n.approval, "approval", "who judges its calls; full: nobody, the default", "full").in(ofNewBot)
-	t.choice(&n.sandbox, "sandbox", "what its commands may touch; danger-full-access, the default, confines nothing", protocol.SandboxFull).in(ofNewBot)
+	t.choice(&n.sandbox, "sandbox", "what its commands may touch; danger-full-access, the default, confines nothing, and is all that this build has", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull).in(ofNewBot)
 	r.start = t.starts()
 }
 
@@ -129,7 +133,7 @@ func (r *run) checkDelivery() error {
 // approval that this build cannot give must not become none.
 func (r *run) checkNew() error {
 	if r.model == "" {
-		r.model = os.Getenv("AGENT_MODEL")
+		r.model, r.modelSource = os.Getenv("AGENT_MODEL"), "AGENT_MODEL"
 	}
 	if r.model == "" {
 		return usagef("a new bot needs a model: give --model PROVIDER/MODEL or set AGENT_MODEL")
@@ -137,23 +141,32 @@ func (r *run) checkNew() error {
 	if mode := os.Getenv("AGENT_APPROVAL"); mode != "" && mode != "full" && r.newBot.approval == "" {
 		return usagef("AGENT_APPROVAL is %s, and this build knows only full; unset it or give --approval full", mode)
 	}
-	if r.bot != "" && !protocol.ValidBotName(r.bot) {
-		return protocol.Fail(protocol.InvalidName, "--bot "+r.bot+": a bot's name is 1 to 128 of A-Z a-z 0-9 - _ . and begins with neither - nor .")
-	}
 	return nil
 }
 
-// checkNames refuses here what the daemon would refuse after the bot was made.
+// checkNames refuses here what the daemon would refuse after it was started or
+// the bot was made.
 func (r *run) checkNames() error {
+	if r.bot != "" && !protocol.ValidBotName(r.bot) {
+		return protocol.Fail(protocol.InvalidName, "--bot "+r.bot+": a bot's name is 1 to 128 of A-Z a-z 0-9 - _ . and begins with neither - nor .")
+	}
+	if r.workspace != "" {
+		// A folder that cannot be looked at from here is the daemon's to judge.
+		info, err := os.Stat(r.workspace)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			return protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, "--workspace "+r.workspace+" is no folder")
+		}
+	}
 	if r.requestID != "" && !protocol.ValidName(r.requestID) {
 		return protocol.Fail(protocol.InvalidName, "--request-id "+r.requestID+": it is 1 to 128 of A-Z a-z 0-9 - _ .")
 	}
 	if r.origin != "" && !protocol.ValidName(r.origin) {
 		return protocol.Fail(protocol.InvalidOrigin, "--origin "+r.origin+": it is 1 to 128 of A-Z a-z 0-9 - _ .")
 	}
-	for _, m := range []struct{ flag, ref string }{{"model", r.model}, {"compaction-model", r.newBot.compactionModel}} {
+	model := cmp.Or(r.modelSource, "--model")
+	for _, m := range []struct{ source, ref string }{{model, r.model}, {"--compaction-model", r.newBot.compactionModel}} {
 		if _, _, ok := protocol.ParseModelRef(m.ref); m.ref != "" && !ok {
-			return protocol.Fail(protocol.InvalidModel, "--"+m.flag+" "+m.ref+": a model is PROVIDER/MODEL")
+			return protocol.Fail(protocol.InvalidModel, m.source+" "+m.ref+": a model is PROVIDER/MODEL")
 		}
 	}
 	return nil

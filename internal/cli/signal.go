@@ -56,11 +56,14 @@ func endedBy(ctx context.Context) *ending {
 	return nil
 }
 
-// spot is how far a stream came: where to come back to.
+// spot is how far a command came: where to come back to.
 type spot struct {
-	handle string
-	cursor int64
-	again  string // the command that goes on from here, but for the cursor
+	handle    string // "" while no turn is known
+	cursor    int64
+	again     string // the command that goes on from here, but for the cursor
+	bot       string // of a run
+	requestID string // of a request that was not answered
+	made      *protocol.Bot
 }
 
 // stopped is a stream that broke off at a place.
@@ -77,7 +80,12 @@ func (a *app) sayEnded(e *ending, err error) {
 	if !errors.As(err, &s) {
 		return
 	}
-	a.say(s.at.facts(protocol.Fail("interrupted", unix.SignalName(e.signal)+" ended this command, not the work; go on with: "+
+	name := unix.SignalName(e.signal)
+	if s.at.requestID != "" {
+		a.say(s.at.facts(protocol.Fail("interrupted", name+" ended this command before the answer came; what it asked for may have begun: repeat "+s.at.again)))
+		return
+	}
+	a.say(s.at.facts(protocol.Fail("interrupted", name+" ended this command, not the work; go on with: "+
 		s.at.again+" --after "+strconv.FormatInt(s.at.cursor, 10))))
 }
 
@@ -88,6 +96,15 @@ func (p spot) facts(err error) error {
 	}
 	if p.cursor > 0 {
 		err = withFact(err, "cursor", p.cursor)
+	}
+	if p.bot != "" {
+		err = withFact(err, "bot", p.bot)
+	}
+	if p.requestID != "" {
+		err = withFact(err, "request_id", p.requestID)
+	}
+	if p.made != nil {
+		err = withFact(withFact(err, "bot_id", p.made.ID), "created", true)
 	}
 	return err
 }

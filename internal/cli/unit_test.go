@@ -134,6 +134,7 @@ func TestAppendSafe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, in, want string }{
 		{"CL-59 C1 and bidirectional controls are escaped", `"a` + "\u009b\u202e" + `"`, `"a\u009b\u202e"`},
+		{"tag characters as surrogates", "\"\U000e0041\U000e007f😀\"", `"\udb40\udc41\udb40\udc7f😀"`},
 		{"DEL and the line separators too", `"` + "\x7f\u2028\u2029" + `"`, `"\u007f\u2028\u2029"`},
 		{"other text stays as it is", `{"ä":"😀 ` + "\u200b" + `","e":"\u001b"}`, `{"ä":"😀 ` + "\u200b" + `","e":"\u001b"}`},
 		{"a broken byte becomes the replacement", "\"a\x9bb\"", `"a\ufffdb"`},

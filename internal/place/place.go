@@ -148,7 +148,7 @@ func splitExisting(abs string) (string, []string, error) {
 		if err == nil {
 			return resolved, rest, nil
 		}
-		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENAMETOOLONG) {
 			return "", nil, fail(codeInvalidStorePath, "%s: %v", part, reason(err))
 		}
 		if _, lerr := os.Lstat(part); lerr == nil || !errors.Is(err, fs.ErrNotExist) {
