@@ -34,7 +34,7 @@ type body struct {
 
 	buf  *[]byte
 	off  int   // of what is in buf, given out
-	next int   // pinned blocks, then nodes
+	next int   // pinned blocks, then nodes, then what is extra
 	sent int64 // bytes made
 	any  bool  // something was made: a comma comes next
 	err  error
@@ -95,7 +95,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-func (b *body) over() bool { return b.next == len(b.v.pinned)+len(b.v.nodes) && b.whole == nil }
+func (b *body) over() bool { return b.next == b.v.parts() && b.whole == nil }
 
 // fill makes the next batch.
 func (b *body) fill() error {
@@ -107,9 +107,15 @@ func (b *body) fill() error {
 				b.next++
 				continue
 			}
-			if err := b.node(c, &b.v.nodes[b.next-len(b.v.pinned)]); err != nil {
-				return err
+			if i := b.next - len(b.v.pinned); i < len(b.v.nodes) {
+				if err := b.node(c, &b.v.nodes[i]); err != nil {
+					return err
+				}
+				continue
 			}
+			b.comma()
+			*b.buf = append(*b.buf, b.v.extra...)
+			b.next++
 		}
 		return nil
 	})
@@ -135,6 +141,9 @@ func (b *body) node(c *store.Conn, n *viewNode) error {
 	if b.at == 0 && b.whole == nil {
 		b.comma()
 	}
+	if n.stub {
+		return b.stub(c, n)
+	}
 	if n.thinking > 0 || n.pictures {
 		return b.changed(c, n)
 	}
@@ -156,6 +165,16 @@ func (b *body) node(c *store.Conn, n *viewNode) error {
 		b.at = 0
 		b.next++
 	}
+	return nil
+}
+
+// stub makes what stands for an old result.
+func (b *body) stub(c *store.Conn, n *viewNode) (err error) {
+	from, ok := len(*b.buf), false
+	if *b.buf, ok, err = store.StubOf(c, *b.buf, n.id); err != nil || !ok || len(*b.buf)-from != int(n.bytes) {
+		return badItem(n.id, err)
+	}
+	b.next++
 	return nil
 }
 

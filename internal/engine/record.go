@@ -47,6 +47,9 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 		return nil, err
 	}
 	t.head = head
+	if len(done.Items) > 0 {
+		t.output = head
+	}
 	t.count(spend)
 	return done.Calls, nil
 }

@@ -49,6 +49,8 @@ type task struct {
 	turnState string
 	sentMS    int64
 	note      contextNote
+	summary   pinnedSummary
+	output    int64 // the last node the model wrote, 0 while not looked up
 }
 
 // stop is why a turn is ended from outside; the first one wins.
@@ -185,16 +187,18 @@ func (t *task) loop() ending {
 		if end, over := t.overBound(); over {
 			return end
 		}
-		if took, err := t.absorb(); err != nil {
-			return failed(err)
-		} else if took {
-			continue
-		}
-		done, p, err := t.call()
+		v, again, err := t.fit()
 		if err != nil {
 			return t.endOf(err)
 		}
-		calls, err := t.record(p, done)
+		if again {
+			continue
+		}
+		done, err := t.call(v)
+		if err != nil {
+			return t.endOf(err)
+		}
+		calls, err := t.record(v, done)
 		if err != nil {
 			return failed(err)
 		}
