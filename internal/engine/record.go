@@ -50,6 +50,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 	if len(done.Items) > 0 {
 		t.output = head
 	}
+	t.last, t.shrunk = v, false
 	t.count(spend)
 	return done.Calls, nil
 }
@@ -149,6 +150,7 @@ func (t *task) addUsage(tx *store.Tx, u *model.Usage) error {
 			o.int(f.name, f.n)
 		}
 	}
+	o.opt("purpose", t.purpose)
 	if u.Estimated {
 		o.bool("estimated", true)
 	}

@@ -50,7 +50,11 @@ type task struct {
 	sentMS    int64
 	note      contextNote
 	summary   pinnedSummary
-	output    int64 // the last node the model wrote, 0 while not looked up
+	last      *view  // of the last answered call
+	purpose   string // of the call under way, as its usage names it
+	triedAt   int64  // the head at which a summary failed: not again there
+	shrunk    bool   // room was made for the call that the provider found too long
+	output    int64  // the last node the model wrote, 0 while not looked up
 }
 
 // stop is why a turn is ended from outside; the first one wins.
@@ -196,7 +200,10 @@ func (t *task) loop() ending {
 		}
 		done, err := t.call(v)
 		if err != nil {
-			return t.endOf(err)
+			if err = t.shrink(v, err); err != nil {
+				return t.endOf(err)
+			}
+			continue
 		}
 		calls, err := t.record(v, done)
 		if err != nil {

@@ -19,6 +19,12 @@ func (p Policy) Holds(tail, pinned Span) bool {
 	return tail.Bytes >= keep.Bytes-pinned.Bytes || tail.Items >= keep.Items-pinned.Items
 }
 
+// Worth reports whether a span is large enough for a summary that is not
+// forced: a sixteenth of either envelope.
+func (p Policy) Worth(span Span) bool {
+	return span.Bytes >= p.Bounds.Bytes/16 || span.Items >= max(p.Bounds.Items/16, 1)
+}
+
 // Prompt is a covered turn's prompt that is kept as it was, up to 2 KiB.
 type Prompt struct {
 	Turn int64  `json:"turn"` // ordinal
