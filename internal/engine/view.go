@@ -103,6 +103,21 @@ func (t *task) plan() (*view, error) {
 }
 
 func (t *task) planOn(c *store.Conn) (*view, error) {
+	v, err := t.newView(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.window(c, v, t.limits()); err != nil {
+		return nil, err
+	}
+	if err := v.bindThinking(c, t, t.bot); err != nil {
+		return nil, err
+	}
+	return v, v.list(c)
+}
+
+// newView is a view with all that its bot's row settles, and no window yet.
+func (t *task) newView(c *store.Conn) (*view, error) {
 	bot, ok, err := store.BotByID(c, t.bot)
 	if err != nil {
 		return nil, err
@@ -120,16 +135,8 @@ func (t *task) planOn(c *store.Conn) (*view, error) {
 	if v.floor, err = floorOf(c, bot.Elision); err != nil {
 		return nil, err
 	}
-	if v.ahead, err = t.aheadOf(c, &bot); err != nil {
-		return nil, err
-	}
-	if err := t.window(c, v, t.limits()); err != nil {
-		return nil, err
-	}
-	if err := v.bindThinking(c, t, bot.ID); err != nil {
-		return nil, err
-	}
-	return v, v.list(c)
+	v.ahead, err = t.aheadOf(c, &bot)
+	return v, err
 }
 
 // floorOf reads a bot's elision floor.
@@ -157,15 +164,7 @@ func (t *task) aheadOf(c *store.Conn, bot *store.Bot) (a ahead, err error) {
 // possible start, without what it would send.
 func (t *task) overfull() (v *view, err error) {
 	err = t.e.read(t.ctx, "overfull", func(c *store.Conn) (err error) {
-		bot, ok, err := store.BotByID(c, t.bot)
-		if err != nil || !ok {
-			return err
-		}
-		v = &view{head: t.head, start: bot.ContextStart}
-		if v.floor, err = floorOf(c, bot.Elision); err != nil {
-			return err
-		}
-		if v.ahead, err = t.aheadOf(c, &bot); err != nil {
+		if v, err = t.newView(c); err != nil {
 			return err
 		}
 		var size window.Span
