@@ -144,7 +144,7 @@ func (b *body) node(c *store.Conn, n *viewNode) error {
 	if n.stub {
 		return b.stub(c, n)
 	}
-	if n.thinking > 0 || n.pictures {
+	if n.thinking > 0 || n.pics != nil {
 		return b.changed(c, n)
 	}
 	take := min(int64(n.bytes)-b.at, int64(max(batchBytes-len(*b.buf), 1<<10)))
@@ -188,6 +188,11 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 		if n.thinking > 0 {
 			item = b.codec.WithoutThinking(make([]byte, 0, len(item)), item)
 		}
+		if n.pics != nil && n.pics.text {
+			if item, err = n.pics.asText(b.codec, item); err != nil {
+				return badItem(n.id, err)
+			}
+		}
 		b.whole = item
 	}
 	for len(*b.buf) < batchBytes {
@@ -202,7 +207,7 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 			b.next++
 			return nil
 		}
-		if err := b.text(c, n); err != nil {
+		if err := b.text(n); err != nil {
 			return err
 		}
 	}
@@ -210,18 +215,13 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 }
 
 // text makes the item's bytes up to its next picture.
-func (b *body) text(c *store.Conn, n *viewNode) error {
+func (b *body) text(n *viewNode) error {
 	end := len(b.whole)
-	if n.pictures {
+	if n.pics != nil {
 		if at, hash := model.FindPlaceholder(b.whole); at == 0 {
-			bytes := int64(-1)
-			err := store.PictureBytes(c, n.id, func(h [32]byte, size int64) {
-				if h == hash {
-					bytes = size
-				}
-			})
-			if err != nil || bytes < 0 {
-				return badItem(n.id, err)
+			bytes := n.pics.bytesOf(hash)
+			if bytes < 0 {
+				return badItem(n.id, nil)
 			}
 			b.whole = b.whole[model.PlaceholderLen:]
 			b.pic = &pictureRun{hash: hash, bytes: bytes}

@@ -275,7 +275,14 @@ func (t *task) copyOf(last *view, ask []byte, input window.Bounds) (*view, error
 		return nil, nil
 	}
 	w.size = joined(w.span, pinned)
-	return &w, t.e.read(t.ctx, "summary_items", w.list)
+	return &w, t.listed(&w)
+}
+
+// listed reads a summary request's items.
+func (t *task) listed(w *view) error {
+	err := t.e.read(t.ctx, "summary_items", func(c *store.Conn) error { return w.list(c, t) })
+	w.measure()
+	return err
 }
 
 // ownView is a request of its own: the summary before, the span's items as the
@@ -301,7 +308,7 @@ func (t *task) ownView(v *view, bot *store.Bot, k *cut, ask []byte, input window
 		*k = part
 	}
 	w.head, w.span, w.size = k.node.Parent, k.span, joined(k.span, size)
-	return w, t.e.read(t.ctx, "summary_items", w.list)
+	return w, t.listed(w)
 }
 
 // installing is a summary that may replace what it covers.

@@ -200,7 +200,7 @@ func (t *task) loop() ending {
 		}
 		done, err := t.call(v)
 		if err != nil {
-			if err = t.shrink(v, err); err != nil {
+			if err = t.setAside(v, t.shrink(v, err)); err != nil {
 				return t.endOf(err)
 			}
 			continue

@@ -31,12 +31,13 @@ type view struct {
 	tools        *toolSet
 	cacheBot     int64
 
-	start    int64 // the window's first node
-	moved    bool  // the bot's window starts elsewhere now
-	ahead    ahead
-	floor    floor
-	thinking store.Thinking
-	bound    bool // thinking is to be recorded with the answer
+	start     int64 // the window's first node
+	turnStart int64 // the first node of the newest turn
+	moved     bool  // the bot's window starts elsewhere now
+	ahead     ahead
+	floor     floor
+	thinking  store.Thinking
+	bound     bool // thinking is to be recorded with the answer
 }
 
 // viewNode is an item of a view.
@@ -44,8 +45,8 @@ type viewNode struct {
 	id       int64
 	bytes    int32 // stored, or of the stub
 	thinking int32 // left out of what is sent
-	pictures bool
-	stub     bool // its stub is sent
+	stub     bool  // its stub is sent
+	pics     *itemPictures
 }
 
 // floor is how far old results are sent as their stubs (runtime.md 20).
@@ -110,10 +111,14 @@ func (t *task) planOn(c *store.Conn) (*view, error) {
 	if err := t.window(c, v, t.limits()); err != nil {
 		return nil, err
 	}
+	if err := v.list(c, t); err != nil {
+		return nil, err
+	}
 	if err := v.bindThinking(c, t, t.bot); err != nil {
 		return nil, err
 	}
-	return v, v.list(c)
+	v.measure()
+	return v, nil
 }
 
 // newView is a view with all that its bot's row settles, and no window yet.
@@ -473,6 +478,11 @@ func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(v.start))
 	h.Write(n[:])
+	for i := range v.nodes { // pictures that stand as text change what follows
+		if p := v.nodes[i].pics; p != nil && p.text {
+			fmt.Fprint(h, v.nodes[i].id, p.outs())
+		}
+	}
 	print := int64(binary.BigEndian.Uint64(h.Sum(nil)) >> 1)
 	v.thinking = was
 	switch th := &v.thinking; {
@@ -514,9 +524,9 @@ func (v *view) firstStub(c *store.Conn, past int64) (first int64, err error) {
 	return first, err
 }
 
-// list reads the ids and sizes of the window's items and the length of what is
-// sent.
-func (v *view) list(c *store.Conn) error {
+// list reads the ids and sizes of the window's items, and settles which of
+// their pictures are sent.
+func (v *view) list(c *store.Conn, t *task) error {
 	var first []viewNode
 	if v.ahead.inside(v.start) {
 		p := &v.ahead.prompt
@@ -528,6 +538,9 @@ func (v *view) list(c *store.Conn) error {
 	var after store.Node
 	fill := func(before int64) {
 		at--
+		if after.Turn != 0 && v.turnStart == 0 {
+			v.turnStart = after.ID
+		}
 		v.nodes[at] = v.node(&after, after.TotalBytes-before-after.Pictures*store.PictureWeight)
 	}
 	err := store.Walk(c, v.head, func(n store.Node) bool {
@@ -551,38 +564,39 @@ func (v *view) list(c *store.Conn) error {
 	if at != len(first) {
 		return protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("the lineage of node %d is shorter than its depth", v.head))
 	}
-	return v.measure(c)
+	return v.choosePictures(c, t)
 }
 
 // node is how an item of stored bytes goes into the view.
 func (v *view) node(n *store.Node, bytes int64) viewNode {
-	out := viewNode{id: n.ID, bytes: int32(bytes), pictures: n.Pictures > 0}
-	if n.Elided > 0 && n.ID <= v.floor.node {
+	out := viewNode{id: n.ID, bytes: int32(bytes), thinking: int32(n.Thinking)}
+	switch {
+	case n.Elided > 0 && n.ID <= v.floor.node:
 		out.stub = true
 		out.bytes -= int32(n.Elided)
-	} else if v.thinking.Without(n.ID) {
-		out.thinking = int32(n.Thinking)
+	case n.Pictures > 0:
+		out.pics = &itemPictures{}
 	}
 	return out
 }
 
-// measure adds up what is sent.
-func (v *view) measure(c *store.Conn) error {
+// measure adds up what is sent, once it is settled which items go without
+// their thinking.
+func (v *view) measure() {
 	parts := int64(0)
 	v.bytes = 0
 	for _, p := range v.pinned {
 		v.bytes += int64(len(p))
 		parts++
 	}
-	for _, n := range v.nodes {
+	for i := range v.nodes {
+		n := &v.nodes[i]
+		if !v.thinking.Without(n.id) {
+			n.thinking = 0
+		}
 		sent := int64(n.bytes - n.thinking)
-		if n.pictures {
-			err := store.PictureBytes(c, n.id, func(hash [32]byte, size int64) {
-				sent += model.Picture{Bytes: size}.Base64Len() - int64(model.PlaceholderLen)
-			})
-			if err != nil {
-				return err
-			}
+		if n.pics != nil {
+			sent += n.pics.grown()
 		}
 		if sent > 0 {
 			v.bytes += sent
@@ -596,7 +610,6 @@ func (v *view) measure(c *store.Conn) error {
 	if parts > 1 {
 		v.bytes += parts - 1
 	}
-	return nil
 }
 
 // parts is how many items the body joins, those left out included.

@@ -54,10 +54,12 @@ var (
 		WHERE w.n < ?2)
 		SELECT id, turn, turn_seq FROM w WHERE turn IS NOT NULL`)
 
-	qPictureAdd      = stmt(`INSERT OR IGNORE INTO pictures (hash, media_type, width, height, data) VALUES (?1, ?2, ?3, ?4, ?5)`)
-	qNodePictureAdd  = stmt(`INSERT OR IGNORE INTO node_pictures (node, hash) VALUES (?1, ?2)`)
-	qNodePictureSize = stmt(`SELECT p.hash, length(p.data) FROM node_pictures np JOIN pictures p ON p.hash = np.hash WHERE np.node = ?1`)
-	qPictureRow      = stmt(`SELECT rowid, length(data) FROM pictures WHERE hash = ?1`)
+	qPictureAdd     = stmt(`INSERT OR IGNORE INTO pictures (hash, media_type, width, height, data) VALUES (?1, ?2, ?3, ?4, ?5)`)
+	qNodePictureAdd = stmt(`INSERT OR IGNORE INTO node_pictures (node, hash) VALUES (?1, ?2)`)
+	qNodePictures   = stmt(`SELECT p.hash, p.media_type, p.width, p.height, length(p.data), np.refused
+		FROM node_pictures np JOIN pictures p ON p.hash = np.hash WHERE np.node = ?1`)
+	qPictureRefused = stmt(`UPDATE node_pictures SET refused = 1 WHERE node = ?1 AND hash = ?2`)
+	qPictureRow     = stmt(`SELECT rowid, length(data) FROM pictures WHERE hash = ?1`)
 
 	qNoteAdd  = stmt(`INSERT INTO notes (node, previous, text) VALUES (?1, ?2, ?3)`)
 	qNoteText = stmt(`SELECT text FROM notes WHERE node = ?1`)
@@ -141,14 +143,30 @@ func WalkTurns(c *sqlite.Conn, from int64, limit int, f func(node, turn, ordinal
 	}, from, limit)
 }
 
-// PictureBytes calls f for each picture of a node with its raw length.
-func PictureBytes(c *sqlite.Conn, node int64, f func(hash [32]byte, n int64)) error {
-	return qNodePictureSize.rows(c, func(s *sqlite.Stmt) error {
-		var h [32]byte
-		s.ColumnBytes(0, h[:])
-		f(h, s.ColumnInt64(1))
+// PictureInfo is what is known of a node's picture besides its bytes.
+type PictureInfo struct {
+	Hash          [32]byte
+	MediaType     string
+	Width, Height int64
+	Bytes         int64 // raw
+	Refused       bool  // the provider would not take it: it is not sent again
+}
+
+// NodePictures calls f for each picture of a node, once for one that it shows
+// more often.
+func NodePictures(c *sqlite.Conn, node int64, f func(PictureInfo)) error {
+	return qNodePictures.rows(c, func(s *sqlite.Stmt) error {
+		i := PictureInfo{MediaType: s.ColumnText(1), Width: s.ColumnInt64(2), Height: s.ColumnInt64(3),
+			Bytes: s.ColumnInt64(4), Refused: s.ColumnBool(5)}
+		s.ColumnBytes(0, i.Hash[:])
+		f(i)
 		return nil
 	}, node)
+}
+
+// RefusePicture notes that a provider did not take a node's picture.
+func (tx *Tx) RefusePicture(node int64, hash [32]byte) error {
+	return tx.mustChange(qPictureRefused, node, hash[:])
 }
 
 // NewNode is an item to append.
