@@ -28,6 +28,7 @@ const (
 // call makes the turn's next model call, which shows a view.
 func (t *task) call(v *view) (*model.Completion, error) {
 	req, bodies := t.request(v)
+	t.warm.watch(t, req)
 	return t.complete(t.provider, req, bodies, t.sink)
 }
 

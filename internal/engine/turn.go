@@ -54,7 +54,8 @@ type task struct {
 	purpose   string // of the call under way, as its usage names it
 	triedAt   int64  // the head at which a summary failed: not again there
 	shrunk    bool   // room was made for the call that the provider found too long
-	output    int64  // the last node the model wrote, 0 while not looked up
+	warm      warmer
+	output    int64 // the last node the model wrote, 0 while not looked up
 }
 
 // stop is why a turn is ended from outside; the first one wins.
@@ -178,13 +179,16 @@ func authorship(o *object, t *store.Turn) *object {
 func (t *task) launch() {
 	go func() {
 		defer t.e.tasks.Done()
-		t.finish(t.loop())
+		end := t.loop()
+		t.warm.settle(t)
+		t.finish(end)
 	}()
 }
 
 // loop is the turn loop of runtime.md 5. It returns how the turn ends.
 func (t *task) loop() ending {
 	for {
+		t.warm.settle(t)
 		if s := t.stopped(); s != nil {
 			return interrupted(s)
 		}
