@@ -151,6 +151,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 			Limits: engine.Limits{
 				Active: limits.Active, Processes: limits.Processes, Detached: limits.Detached, Pending: limits.Pending, PendingBytes: limits.PendingBytes,
 				Context:   window.Bounds{Bytes: limits.ContextBytes, Items: limits.ContextItems},
+				CompactAt: limits.CompactAt, CompactKeep: limits.CompactKeep, KeepWarm: time.Duration(limits.KeepWarmSeconds) * time.Second,
 				NoteTurns: limits.NoteTurns, Stall: time.Duration(limits.StallTimeoutSeconds) * time.Second, CacheTTL: limits.CacheTTL,
 			},
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,

@@ -34,7 +34,7 @@ type body struct {
 
 	buf  *[]byte
 	off  int   // of what is in buf, given out
-	next int   // pinned blocks, then nodes
+	next int   // pinned blocks, then nodes, then what is extra
 	sent int64 // bytes made
 	any  bool  // something was made: a comma comes next
 	err  error
@@ -95,7 +95,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-func (b *body) over() bool { return b.next == len(b.v.pinned)+len(b.v.nodes) && b.whole == nil }
+func (b *body) over() bool { return b.next == b.v.parts() && b.whole == nil }
 
 // fill makes the next batch.
 func (b *body) fill() error {
@@ -107,9 +107,15 @@ func (b *body) fill() error {
 				b.next++
 				continue
 			}
-			if err := b.node(c, &b.v.nodes[b.next-len(b.v.pinned)]); err != nil {
-				return err
+			if i := b.next - len(b.v.pinned); i < len(b.v.nodes) {
+				if err := b.node(c, &b.v.nodes[i]); err != nil {
+					return err
+				}
+				continue
 			}
+			b.comma()
+			*b.buf = append(*b.buf, b.v.extra...)
+			b.next++
 		}
 		return nil
 	})
@@ -135,7 +141,10 @@ func (b *body) node(c *store.Conn, n *viewNode) error {
 	if b.at == 0 && b.whole == nil {
 		b.comma()
 	}
-	if n.thinking > 0 || n.pictures {
+	if n.stub {
+		return b.stub(c, n)
+	}
+	if n.thinking > 0 || n.pics != nil {
 		return b.changed(c, n)
 	}
 	take := min(int64(n.bytes)-b.at, int64(max(batchBytes-len(*b.buf), 1<<10)))
@@ -159,6 +168,16 @@ func (b *body) node(c *store.Conn, n *viewNode) error {
 	return nil
 }
 
+// stub makes what stands for an old result.
+func (b *body) stub(c *store.Conn, n *viewNode) (err error) {
+	from, ok := len(*b.buf), false
+	if *b.buf, ok, err = store.StubOf(c, *b.buf, n.id); err != nil || !ok || len(*b.buf)-from != int(n.bytes) {
+		return badItem(n.id, err)
+	}
+	b.next++
+	return nil
+}
+
 // changed makes an item that is not sent as it is stored.
 func (b *body) changed(c *store.Conn, n *viewNode) error {
 	if b.whole == nil {
@@ -168,6 +187,11 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 		}
 		if n.thinking > 0 {
 			item = b.codec.WithoutThinking(make([]byte, 0, len(item)), item)
+		}
+		if n.pics != nil && n.pics.text {
+			if item, err = n.pics.asText(b.codec, item); err != nil {
+				return badItem(n.id, err)
+			}
 		}
 		b.whole = item
 	}
@@ -183,7 +207,7 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 			b.next++
 			return nil
 		}
-		if err := b.text(c, n); err != nil {
+		if err := b.text(n); err != nil {
 			return err
 		}
 	}
@@ -191,18 +215,13 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 }
 
 // text makes the item's bytes up to its next picture.
-func (b *body) text(c *store.Conn, n *viewNode) error {
+func (b *body) text(n *viewNode) error {
 	end := len(b.whole)
-	if n.pictures {
+	if n.pics != nil {
 		if at, hash := model.FindPlaceholder(b.whole); at == 0 {
-			bytes := int64(-1)
-			err := store.PictureBytes(c, n.id, func(h [32]byte, size int64) {
-				if h == hash {
-					bytes = size
-				}
-			})
-			if err != nil || bytes < 0 {
-				return badItem(n.id, err)
+			bytes := n.pics.bytesOf(hash)
+			if bytes < 0 {
+				return badItem(n.id, nil)
 			}
 			b.whole = b.whole[model.PlaceholderLen:]
 			b.pic = &pictureRun{hash: hash, bytes: bytes}

@@ -25,51 +25,53 @@ const (
 	maxBackoff      = 30 * time.Second
 )
 
-// call makes the turn's next model call, again where that may help, and gives
-// what came with the view it answers.
-func (t *task) call() (*model.Completion, *view, error) {
-	v, err := t.plan()
-	if err != nil {
-		return nil, nil, err
-	}
+// call makes the turn's next model call, which shows a view.
+func (t *task) call(v *view) (*model.Completion, error) {
 	req, bodies := t.request(v)
-	attempt, spent := t.attempts, t.spent // of a call that was parked
-	t.attempts, t.spent = 0, 0
+	t.warm.watch(t, req)
+	return t.complete(t.provider, req, bodies, t.sink)
+}
+
+// complete makes a model call, again where that may help. One that has to wait
+// for the provider's pace parks the turn, which then plans it anew.
+func (t *task) complete(provider model.Provider, req *model.Request, bodies *bodies, sink func(model.Event)) (*model.Completion, error) {
+	attempt, spent := t.attempts, t.callSpent // of a call that was parked
+	t.attempts, t.callSpent = 0, 0
 	for {
 		req.Attempt = attempt
 		rep := &model.Report{}
 		began := time.Now()
-		done, err := t.provider.Complete(t.ctx, req, t.sink, rep)
+		done, err := provider.Complete(t.ctx, req, sink, rep)
 		if errors.Is(err, model.ErrPaced) {
-			return nil, nil, t.park(parkRecord{Kind: parkPaced, DeadlineMS: nowMS() + rep.ParkFor.Milliseconds(),
+			return nil, t.park(parkRecord{Kind: parkPaced, DeadlineMS: nowMS() + rep.ParkFor.Milliseconds(),
 				PacedSinceMS: nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds()})
 		}
 		spent += time.Since(began)
 		t.sentMS = rep.SentMS
 		if err == nil {
-			done.Usage = usageOf(done, rep, v)
+			done.Usage = usageOf(done, rep, req.Items.Bytes)
 			t.report(done)
-			return done, v, nil
+			return done, nil
 		}
 		if stored := bodies.err(); stored != nil {
-			return nil, nil, stored // the transport reports a broken connection
+			return nil, stored // the transport reports a broken connection
 		}
 		if cerr := t.charge(rep.Usage); cerr != nil {
-			return nil, nil, cerr
+			return nil, cerr
 		}
 		var fail *model.Error
 		if t.stopped() != nil || !errors.As(err, &fail) {
-			return nil, nil, err
+			return nil, err
 		}
 		attempt++
 		if err := t.again(fail, attempt, spent); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		wait := t.backoff(fail, attempt)
 		t.noticeRetry(attempt, fail, wait)
 		spent += wait
 		if err := sleep(t.ctx, wait); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		t.retries++
 	}
@@ -242,7 +244,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // usageOf is what a finished call used: as the provider reported it, else
 // estimated by bytes, so that budgets still bind (runtime.md 17).
-func usageOf(done *model.Completion, rep *model.Report, v *view) *model.Usage {
+func usageOf(done *model.Completion, rep *model.Report, sent int64) *model.Usage {
 	switch {
 	case done.Usage != nil:
 		return done.Usage
@@ -253,5 +255,5 @@ func usageOf(done *model.Completion, rep *model.Report, v *view) *model.Usage {
 	for _, item := range done.Items {
 		out += len(item)
 	}
-	return &model.Usage{Input: v.bytes / 4, Output: int64(out) / 4, Estimated: true}
+	return &model.Usage{Input: sent / 4, Output: int64(out) / 4, Estimated: true}
 }

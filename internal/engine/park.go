@@ -69,6 +69,7 @@ var errParked = errors.New("the turn is parked")
 // park makes the turn wait without a task. It returns errParked, or why the
 // turn could not be parked.
 func (t *task) park(rec parkRecord) error {
+	t.warm.settle(t)
 	rec.Route = t.turnState
 	raw, err := json.Marshal(rec)
 	if err != nil {
@@ -245,7 +246,7 @@ func (t *task) takeUp() error {
 		return nil
 	}
 	if rec.Kind == parkPaced {
-		t.attempts, t.spent = rec.CallAttempts, time.Duration(rec.CallSpentMS)*time.Millisecond
+		t.attempts, t.callSpent = rec.CallAttempts, time.Duration(rec.CallSpentMS)*time.Millisecond
 		return nil
 	}
 	call := model.Call{ID: rec.CallID, Name: "wait"}

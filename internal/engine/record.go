@@ -47,6 +47,10 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 		return nil, err
 	}
 	t.head = head
+	if len(done.Items) > 0 {
+		t.output = head
+	}
+	t.last, t.shrunk = v, false
 	t.count(spend)
 	return done.Calls, nil
 }
@@ -118,6 +122,11 @@ func (t *task) charge(u *model.Usage) error {
 // count adds a recorded call to what the task knows and to the daemon's totals.
 func (t *task) count(s store.Spend) {
 	t.rounds++
+	t.spent(s)
+}
+
+// spent is count for what is no round.
+func (t *task) spent(s store.Spend) {
 	t.used += s.Input + s.Output
 	e := t.e
 	e.mu.Lock()
@@ -132,8 +141,20 @@ func spendOf(u *model.Usage) store.Spend {
 }
 
 func (t *task) addUsage(tx *store.Tx, u *model.Usage) error {
+	if m := t.summarizer; m != nil && len(u.Models) == 0 {
+		named := *u
+		named.Models = []model.ModelUsage{{Provider: m.Provider, Model: m.Model, Input: u.Input, Output: u.Output,
+			Cached: u.Cached, CacheWrite: u.CacheWrite}}
+		u = &named
+	}
+	_, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindUsage, usageData(u, t.sentMS, t.purpose))
+	return err
+}
+
+// usageData is a call's usage as its event gives it.
+func usageData(u *model.Usage, sentMS int64, purpose string) json.RawMessage {
 	o := newObject().int("input_tokens", u.Input).int("output_tokens", u.Output).
-		int("cached_input_tokens", u.Cached).int("sent_ms", t.sentMS)
+		int("cached_input_tokens", u.Cached).int("sent_ms", sentMS)
 	for _, f := range []struct {
 		name string
 		n    int64
@@ -146,6 +167,7 @@ func (t *task) addUsage(tx *store.Tx, u *model.Usage) error {
 			o.int(f.name, f.n)
 		}
 	}
+	o.opt("purpose", purpose)
 	if u.Estimated {
 		o.bool("estimated", true)
 	}
@@ -164,6 +186,5 @@ func (t *task) addUsage(tx *store.Tx, u *model.Usage) error {
 		}
 		o.raw("models", append(list, ']'))
 	}
-	_, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindUsage, o.done())
-	return err
+	return o.done()
 }

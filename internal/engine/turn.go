@@ -53,10 +53,19 @@ type task struct {
 	note      contextNote
 	// Of a turn that was parked: what is left to do of that, and how far its
 	// unfinished model call had come.
-	resumed  *parkRecord
-	outcomes map[string]json.RawMessage
-	attempts int
-	spent    time.Duration
+	resumed   *parkRecord
+	outcomes  map[string]json.RawMessage
+	attempts  int
+	callSpent time.Duration
+
+	summary    pinnedSummary
+	last       *view             // of the last answered call
+	purpose    string            // of the call under way, as its usage names it
+	summarizer *model.ModelUsage // that the call under way asks, where it is another than the bot's
+	triedAt    int64             // the head at which a summary failed: not again there
+	shrunk     bool              // room was made for the call that the provider found too long
+	warm       warmer
+	output     int64 // the last node the model wrote, 0 while not looked up
 }
 
 // stop is why a turn is ended from outside; the first one wins.
@@ -184,9 +193,12 @@ func authorship(o *object, t *store.Turn) *object {
 func (t *task) launch() {
 	go func() {
 		defer t.e.tasks.Done()
-		if end := t.loop(); !end.parked {
-			t.finish(end)
+		end := t.loop()
+		if end.parked {
+			return
 		}
+		t.warm.settle(t)
+		t.finish(end)
 	}()
 }
 
@@ -196,22 +208,28 @@ func (t *task) loop() ending {
 		return t.endOf(err)
 	}
 	for {
+		t.warm.settle(t)
 		if s := t.stopped(); s != nil {
 			return interrupted(s)
 		}
 		if end, over := t.overBound(); over {
 			return end
 		}
-		if took, err := t.absorb(); err != nil {
-			return failed(err)
-		} else if took {
-			continue
-		}
-		done, p, err := t.call()
+		v, again, err := t.fit()
 		if err != nil {
 			return t.endOf(err)
 		}
-		calls, err := t.record(p, done)
+		if again {
+			continue
+		}
+		done, err := t.call(v)
+		if err != nil {
+			if err = t.setAside(v, t.shrink(v, err)); err != nil {
+				return t.endOf(err)
+			}
+			continue
+		}
+		calls, err := t.record(v, done)
 		if err != nil {
 			return failed(err)
 		}

@@ -17,10 +17,13 @@ import (
 // it, then stored items. It holds sizes and ids, never an item.
 type view struct {
 	head    int64
-	pinned  [][]byte   // note and context note, encoded
-	nodes   []viewNode // oldest first
-	bytes   int64      // of the joined items, as sent
-	skipped int64      // items of the lineage left out
+	pinned  [][]byte    // summary, note and context note, encoded
+	nodes   []viewNode  // the pinned prompt, if any, then the window's, oldest first
+	extra   []byte      // a last item that is not stored, nil for none
+	size    window.Span // as the envelope counts it
+	span    window.Span // of the window's items alone
+	bytes   int64       // of the joined items, as sent
+	skipped int64       // items of the lineage left out
 
 	instructions string
 	reasoning    string
@@ -28,25 +31,66 @@ type view struct {
 	tools        *toolSet
 	cacheBot     int64
 
-	start    int64 // the window's first node
-	moved    bool  // the bot's window starts elsewhere now
-	thinking store.Thinking
-	bound    bool // thinking is to be recorded with the answer
+	start     int64 // the window's first node
+	turnStart int64 // the first node of the newest turn
+	moved     bool  // the bot's window starts elsewhere now
+	ahead     ahead
+	floor     floor
+	thinking  store.Thinking
+	bound     bool // thinking is to be recorded with the answer
 }
 
 // viewNode is an item of a view.
 type viewNode struct {
 	id       int64
-	bytes    int32 // stored
+	bytes    int32 // stored, or of the stub
 	thinking int32 // left out of what is sent
-	pictures bool
+	stub     bool  // its stub is sent
+	pics     *itemPictures
+}
+
+// floor is how far old results are sent as their stubs (runtime.md 20).
+type floor struct {
+	node  int64 // through; 0 for none
+	saved int64 // by all stubs of the lineage up to it
+}
+
+// at is what the lineage up to a node takes as it is sent.
+func (f floor) at(n *store.Node) int64 {
+	if n.ID <= f.node {
+		return n.TotalBytes - n.TotalElided
+	}
+	return n.TotalBytes - f.saved
+}
+
+// ahead is what stands before a window's items, whatever the window is.
+type ahead struct {
+	summary, note []byte
+	compaction    store.Compaction
+	prompt        store.Node // of the turn that the summary's cut lies inside
+}
+
+// inside reports whether a window that starts at a node needs the pinned
+// prompt: it starts where the summary's cut is, in the middle of a turn.
+func (a *ahead) inside(start int64) bool { return a.prompt.ID != 0 && start == a.compaction.Cut }
+
+// blocks are what stands before the items, with the pinned prompt counted in
+// their size.
+func (a *ahead) blocks(start int64, text []byte) ([][]byte, window.Span) {
+	list := blocks(a.summary, a.note, text)
+	size := sizeOf(list)
+	if a.inside(start) {
+		size.Bytes += weight(&a.prompt)
+		size.Items++
+	}
+	return list, size
 }
 
 // contextNote is the text about the turns a window leaves out. It depends only
 // on where the window starts, and is kept so that the prefix stays the same.
 type contextNote struct {
-	start      int64
-	full, bare []byte
+	start, covered int64
+	full, bare     []byte
 }
 
 // plan builds the view for the next request.
@@ -60,6 +104,25 @@ func (t *task) plan() (*view, error) {
 }
 
 func (t *task) planOn(c *store.Conn) (*view, error) {
+	v, err := t.newView(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.window(c, v, t.limits()); err != nil {
+		return nil, err
+	}
+	if err := v.list(c, t); err != nil {
+		return nil, err
+	}
+	if err := v.bindThinking(c, t, t.bot); err != nil {
+		return nil, err
+	}
+	v.measure()
+	return v, nil
+}
+
+// newView is a view with all that its bot's row settles, and no window yet.
+func (t *task) newView(c *store.Conn) (*view, error) {
 	bot, ok, err := store.BotByID(c, t.bot)
 	if err != nil {
 		return nil, err
@@ -74,20 +137,49 @@ func (t *task) planOn(c *store.Conn) (*view, error) {
 	if v.cacheBot == 0 {
 		v.cacheBot = bot.ID
 	}
-	note, err := t.notePinned(c, &bot)
-	if err != nil {
+	if v.floor, err = floorOf(c, bot.Elision); err != nil {
 		return nil, err
 	}
-	limits := t.limits()
-	pinned, span, err := t.window(c, v, note, limits)
-	if err != nil {
-		return nil, err
+	v.ahead, err = t.aheadOf(c, &bot)
+	return v, err
+}
+
+// floorOf reads a bot's elision floor.
+func floorOf(c *store.Conn, version int64) (f floor, err error) {
+	e, err := store.ElisionByNode(c, version)
+	if err != nil || e.Through == 0 {
+		return f, err
 	}
-	v.pinned = pinned
-	if err := v.bindThinking(c, t, bot.ID); err != nil {
-		return nil, err
+	n, ok, err := store.NodeByID(c, e.Through)
+	if err == nil && !ok {
+		err = protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("elision %d: node %d is missing", version, e.Through))
 	}
-	return v, v.list(c, span)
+	return floor{node: e.Through, saved: n.TotalElided}, err
+}
+
+// aheadOf reads what stands before a bot's window.
+func (t *task) aheadOf(c *store.Conn, bot *store.Bot) (a ahead, err error) {
+	if a.note, err = t.notePinned(c, bot); err != nil {
+		return a, err
+	}
+	return a, t.summaryPinned(c, bot.Compaction, &a)
+}
+
+// overfull measures the view that plan could not make fit: from its newest
+// possible start, without what it would send.
+func (t *task) overfull() (v *view, err error) {
+	err = t.e.read(t.ctx, "overfull", func(c *store.Conn) (err error) {
+		if v, err = t.newView(c); err != nil {
+			return err
+		}
+		var size window.Span
+		if v.span, err = spanFrom(c, v.start, v.head, v.floor); err == nil {
+			v.pinned, size = v.ahead.blocks(v.start, nil)
+			v.size = joined(v.span, size)
+		}
+		return err
+	})
+	return v, err
 }
 
 // limits are the envelopes of this bot's requests.
@@ -107,58 +199,67 @@ func (t *task) notePinned(c *store.Conn, bot *store.Bot) ([]byte, error) {
 
 // window settles where the view starts and what stands ahead of it. It moves
 // the start only when the present one no longer fits.
-func (t *task) window(c *store.Conn, v *view, note []byte, b window.Bounds) ([][]byte, window.Span, error) {
-	span, err := spanFrom(c, v.start, v.head)
-	if err != nil {
-		return nil, span, err
+func (t *task) window(c *store.Conn, v *view, b window.Bounds) (err error) {
+	if v.span, err = spanFrom(c, v.start, v.head, v.floor); err != nil {
+		return err
 	}
 	for {
-		full, bare, err := t.noteFor(c, v.start)
+		full, bare, err := t.noteFor(c, v)
 		if err != nil {
-			return nil, span, err
+			return err
 		}
 		for _, text := range [][]byte{full, bare} {
-			pinned := blocks(note, text)
-			if b.Fits(span, sizeOf(pinned)) {
-				return pinned, span, nil
+			pinned, size := v.ahead.blocks(v.start, text)
+			if b.Fits(v.span, size) {
+				v.pinned, v.size = pinned, joined(v.span, size)
+				return nil
 			}
 		}
 		if v.moved {
-			return nil, span, protocol.Fail(protocol.ContextLimit, fmt.Sprintf(
+			return protocol.Fail(protocol.ContextLimit, fmt.Sprintf(
 				"the current turn takes %d bytes in %d items beside what goes ahead of it; the context holds %d bytes and %d items",
-				span.Bytes, span.Items, b.Bytes, b.Items))
+				v.span.Bytes, v.span.Items, b.Bytes, b.Items))
 		}
-		// The new start is chosen beside a whole note; where only the bare one
-		// fits, the next pass finds that out.
-		reserve := sizeOf(blocks(note, make([]byte, t.noteRoom())))
-		mark, ok, err := t.chooseStart(c, v.head, b, reserve)
-		if err != nil {
-			return nil, span, err
-		}
-		if !ok {
-			bareReserve := sizeOf(blocks(note, make([]byte, 256)))
-			if mark, ok, err = t.chooseStart(c, v.head, b, bareReserve); err != nil {
-				return nil, span, err
-			}
-		}
-		if ok {
-			v.start, span = mark.Node, mark.Span
+		if err := t.moveStart(c, v, b); err != nil {
+			return err
 		}
 		v.moved = true
 	}
 }
 
+// moveStart lets the window begin later, if it can. The new start is chosen
+// beside a whole note; where only the bare one fits, that.
+func (t *task) moveStart(c *store.Conn, v *view, b window.Bounds) error {
+	for _, room := range []int{t.noteRoom(), bareNote} {
+		_, reserve := v.ahead.blocks(-1, make([]byte, room))
+		mark, ok, err := t.chooseStart(c, v, b, reserve)
+		if err != nil {
+			return err
+		}
+		if ok {
+			v.start, v.span = mark.Node, mark.Span
+			return nil
+		}
+	}
+	return nil
+}
+
 // chooseStart walks from the head over turn starts.
-func (t *task) chooseStart(c *store.Conn, head int64, b window.Bounds, pinned window.Span) (window.Mark, bool, error) {
+func (t *task) chooseStart(c *store.Conn, v *view, b window.Bounds, pinned window.Span) (window.Mark, bool, error) {
 	var marks []window.Mark
 	var top store.Node
 	var last store.Node // the node walked before, one nearer the head
-	err := store.Walk(c, head, func(n store.Node) bool {
+	mark := func(before int64) window.Span {
+		m := window.Mark{Node: last.ID, Ordinal: last.TurnSeq,
+			Span: window.Span{Bytes: v.floor.at(&top) - before, Items: top.Depth - last.Depth + 1}}
+		marks = append(marks, m)
+		return m.Span
+	}
+	err := store.Walk(c, v.head, func(n store.Node) bool {
 		if top.ID == 0 {
 			top = n
 		} else if last.Turn != 0 {
-			marks = append(marks, markOf(last, top, n.TotalBytes))
-			if s := marks[len(marks)-1].Span; s.Bytes > b.Bytes || s.Items > b.Items {
+			if s := mark(v.floor.at(&n)); s.Bytes > b.Bytes || s.Items > b.Items {
 				last = store.Node{}
 				return false
 			}
@@ -167,60 +268,82 @@ func (t *task) chooseStart(c *store.Conn, head int64, b window.Bounds, pinned wi
 		return true
 	})
 	if last.Turn != 0 {
-		marks = append(marks, markOf(last, top, 0))
+		mark(0)
 	}
-	mark, ok := window.Start(b, pinned, marks)
-	return mark, ok, err
+	start, ok := window.Start(b, pinned, marks)
+	return start, ok, err
 }
 
-func markOf(n, top store.Node, before int64) window.Mark {
-	return window.Mark{Node: n.ID, Ordinal: n.TurnSeq,
-		Span: window.Span{Bytes: top.TotalBytes - before, Items: top.Depth - n.Depth + 1}}
-}
-
-// spanFrom measures the items from start, 0 for the root, to head by their
-// cumulative sizes.
-func spanFrom(c *store.Conn, start, head int64) (window.Span, error) {
+// spanFrom measures the items from start, 0 for the root, to head as they are
+// sent, by their cumulative sizes.
+func spanFrom(c *store.Conn, start, head int64, f floor) (window.Span, error) {
 	top, ok, err := store.NodeByID(c, head)
 	if err != nil || !ok {
 		return window.Span{}, err
 	}
 	if start == 0 {
-		return window.Span{Bytes: top.TotalBytes, Items: top.Depth}, nil
+		return window.Span{Bytes: f.at(&top), Items: top.Depth}, nil
 	}
 	first, ok, err := store.NodeByID(c, start)
 	if err != nil || !ok {
 		return window.Span{}, err
 	}
-	weight := first.ItemBytes + first.Pictures*store.PictureWeight
-	return window.Span{Bytes: top.TotalBytes - first.TotalBytes + weight, Items: top.Depth - first.Depth + 1}, nil
+	return window.Span{Bytes: f.at(&top) - f.at(&first) + f.own(&first), Items: top.Depth - first.Depth + 1}, nil
 }
+
+// own is what a node read by its id takes as it is sent.
+func (f floor) own(n *store.Node) int64 {
+	if n.ID <= f.node {
+		return weight(n) - n.Elided
+	}
+	return weight(n)
+}
+
+// weight is what a node read by its id counts towards an envelope, whole.
+func weight(n *store.Node) int64 { return n.ItemBytes + n.Pictures*store.PictureWeight }
+
+// joined is a span with pinned blocks ahead of it, separators included.
+func joined(span, pinned window.Span) window.Span {
+	s := window.Span{Bytes: span.Bytes + pinned.Bytes, Items: span.Items + pinned.Items}
+	s.Bytes += max(s.Items-1, 0)
+	return s
+}
+
+// bareNote is room for a context note without its listing.
+const bareNote = 384
 
 // turnRoom is the size of the current turn's own items up to head, and of what
 // must go ahead of them.
 func turnRoom(c *store.Conn, t *task, head int64) (own, pinned window.Span, err error) {
-	var first int64
-	if err = store.Walk(c, head, func(n store.Node) bool { first = n.ID; return n.Turn == 0 }); err != nil {
-		return own, pinned, err
-	}
-	if own, err = spanFrom(c, first, head); err != nil {
-		return own, pinned, err
-	}
 	bot, _, err := store.BotByID(c, t.bot)
 	if err != nil {
 		return own, pinned, err
 	}
-	note, err := t.notePinned(c, &bot)
+	f, err := floorOf(c, bot.Elision)
 	if err != nil {
 		return own, pinned, err
 	}
-	var bare []byte
-	if node, ok, err := store.NodeByID(c, first); err != nil {
+	a, err := t.aheadOf(c, &bot)
+	if err != nil {
 		return own, pinned, err
-	} else if ok && node.Parent != 0 {
-		bare = make([]byte, 256)
 	}
-	return own, sizeOf(blocks(note, bare)), nil
+	var first store.Node
+	if err = store.Walk(c, head, func(n store.Node) bool { first = n; return n.Turn == 0 }); err != nil {
+		return own, pinned, err
+	}
+	start := first.ID
+	if a.prompt.ID == start {
+		start = a.compaction.Cut
+	}
+	if own, err = spanFrom(c, start, head, f); err != nil {
+		return own, pinned, err
+	}
+	var bare []byte
+	if first.Parent != 0 || start != first.ID {
+		bare = make([]byte, bareNote)
+	}
+	_, pinned = a.blocks(start, bare)
+	return own, pinned, nil
 }
 
 func blocks(list ...[]byte) (out [][]byte) {
@@ -244,21 +367,27 @@ func sizeOf(list [][]byte) (s window.Span) {
 // the envelope, so that the note stays the same while the window does.
 func (t *task) noteRoom() int { return int(min(t.limits().Bytes/8, 16<<10)) }
 
-// noteFor is the context note of a window that starts at a node, whole and
-// without its listing; nil when nothing is left out.
-func (t *task) noteFor(c *store.Conn, start int64) (full, bare []byte, err error) {
+// noteFor is the context note of a view, whole and without its listing; nil
+// when nothing is left out.
+func (t *task) noteFor(c *store.Conn, v *view) (full, bare []byte, err error) {
+	start, covered := v.start, v.ahead.compaction.CoveredTo
 	if start == 0 {
 		return nil, nil, nil
 	}
-	if t.note.start == start {
+	if t.note.start == start && t.note.covered == covered {
 		return t.note.full, t.note.bare, nil
 	}
 	first, ok, err := store.NodeByID(c, start)
 	if err != nil || !ok || first.Parent == 0 {
 		return nil, nil, err
 	}
-	turns, items := first.TurnSeq-1, first.Depth-1
-	list, err := t.omitted(c, first.Parent)
+	m := window.Missing{Turns: first.TurnSeq - 1, Items: first.Depth - 1}
+	from := first.Parent
+	if p := &v.ahead.prompt; v.ahead.inside(start) {
+		m = window.Missing{Turns: p.TurnSeq - 1, Items: p.Depth - 1, Turn: p.TurnSeq, TurnItems: first.Depth - p.Depth - 1}
+		from = p.Parent
+	}
+	list, err := t.omitted(c, from, covered)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -267,24 +396,27 @@ func (t *task) noteFor(c *store.Conn, start int64) (full, bare []byte, err error
 		return nil, nil, err
 	}
 	history := contains(bot.Effective(), "history")
-	full = t.codec.User(window.ContextNote(turns, items, history, list, t.noteRoom()), nil)
-	bare = t.codec.User(window.ContextNote(turns, items, history, nil, 0), nil)
-	t.note = contextNote{start: start, full: full, bare: bare}
+	full = t.codec.User(window.ContextNote(m, history, list, t.noteRoom()), nil)
+	bare = t.codec.User(window.ContextNote(m, history, nil, 0), nil)
+	t.note = contextNote{start: start, covered: covered, full: full, bare: bare}
 	return full, bare, nil
 }
 
 // omittedWalk bounds how far back the listing looks, in items.
 const omittedWalk = 4096
 
-// omitted lists the turns before a window, newest first.
-func (t *task) omitted(c *store.Conn, from int64) ([]window.Omitted, error) {
+// omitted lists the turns before a window that no summary covers, newest first.
+func (t *task) omitted(c *store.Conn, from, covered int64) ([]window.Omitted, error) {
 	most := int(t.e.cfg.Limits.NoteTurns)
-	if most == 0 {
+	if most == 0 || from == 0 {
 		return nil, nil
 	}
 	type start struct{ node, turn, ordinal int64 }
 	var starts []start
 	err := store.WalkTurns(c, from, omittedWalk, func(node, turn, ordinal int64) bool {
+		if ordinal <= covered {
+			return false
+		}
 		starts = append(starts, start{node, turn, ordinal})
 		return len(starts) < most
 	})
@@ -346,41 +478,78 @@ func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(v.start))
 	h.Write(n[:])
+	for i := range v.nodes { // pictures that stand as text change what follows
+		if p := v.nodes[i].pics; p != nil && p.text {
+			fmt.Fprint(h, v.nodes[i].id, p.outs())
+		}
+	}
 	print := int64(binary.BigEndian.Uint64(h.Sum(nil)) >> 1)
 	v.thinking = was
-	if was.Prefix != print {
+	switch th := &v.thinking; {
+	case was.Prefix != print:
 		v.bound = true
-		v.thinking.Prefix = print
+		*th = store.Thinking{Prefix: print, Below: was.Below, Elided: v.floor.node}
 		if was.Prefix != 0 {
-			v.thinking.From = v.head + 1
+			th.Below = v.head + 1
+		}
+	case was.Elided != v.floor.node:
+		first, err := v.firstStub(c, was.Elided)
+		if err != nil {
+			return err
+		}
+		v.bound = true
+		th.Elided = v.floor.node
+		if first != 0 {
+			if th.To == 0 || th.To < th.Below || first < th.From {
+				th.From = first
+			}
+			th.To = v.head
 		}
 	}
 	return nil
 }
 
-// list reads the ids and sizes of the window's items and the length of what is
-// sent.
-func (v *view) list(c *store.Conn, span window.Span) error {
-	v.nodes = make([]viewNode, span.Items)
+// firstStub is the window's oldest result that is sent as its stub and lies
+// past an older floor, 0 for none.
+func (v *view) firstStub(c *store.Conn, past int64) (first int64, err error) {
+	err = store.Walk(c, v.head, func(n store.Node) bool {
+		if n.ID <= past || n.ID < v.start {
+			return false
+		}
+		if n.Elided > 0 && n.ID <= v.floor.node {
+			first = n.ID
+		}
+		return true
+	})
+	return first, err
+}
+
+// list reads the ids and sizes of the window's items, and settles which of
+// their pictures are sent.
+func (v *view) list(c *store.Conn, t *task) error {
+	var first []viewNode
+	if v.ahead.inside(v.start) {
+		p := &v.ahead.prompt
+		first = append(first, v.node(p, p.ItemBytes))
+	}
+	v.nodes = make([]viewNode, int64(len(first))+v.span.Items)
+	copy(v.nodes, first)
 	at := len(v.nodes)
 	var after store.Node
 	fill := func(before int64) {
 		at--
-		n := &v.nodes[at]
-		n.id = after.ID
-		n.bytes = int32(after.TotalBytes - before - after.Pictures*store.PictureWeight)
-		n.pictures = after.Pictures > 0
-		if after.ID < v.thinking.From {
-			n.thinking = int32(after.Thinking)
+		if after.Turn != 0 && v.turnStart == 0 {
+			v.turnStart = after.ID
 		}
+		v.nodes[at] = v.node(&after, after.TotalBytes-before-after.Pictures*store.PictureWeight)
 	}
 	err := store.Walk(c, v.head, func(n store.Node) bool {
 		if after.ID != 0 {
 			fill(n.TotalBytes)
 		}
 		after = n
-		if at == 0 {
-			v.skipped = n.Depth
+		if at == len(first) {
+			v.skipped = n.Depth - int64(len(first))
 			after = store.Node{}
 			return false
 		}
@@ -389,46 +558,72 @@ func (v *view) list(c *store.Conn, span window.Span) error {
 	if err != nil {
 		return err
 	}
-	if after.ID != 0 && at == 1 {
+	if after.ID != 0 && at == len(first)+1 {
 		fill(0)
 	}
-	if at != 0 {
+	if at != len(first) {
 		return protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("the lineage of node %d is shorter than its depth", v.head))
 	}
-	return v.measure(c)
+	return v.choosePictures(c, t)
 }
 
-// measure adds up what is sent.
-func (v *view) measure(c *store.Conn) error {
+// node is how an item of stored bytes goes into the view.
+func (v *view) node(n *store.Node, bytes int64) viewNode {
+	out := viewNode{id: n.ID, bytes: int32(bytes), thinking: int32(n.Thinking)}
+	switch {
+	case n.Elided > 0 && n.ID <= v.floor.node:
+		out.stub = true
+		out.bytes -= int32(n.Elided)
+	case n.Pictures > 0:
+		out.pics = &itemPictures{}
+	}
+	return out
+}
+
+// measure adds up what is sent, once it is settled which items go without
+// their thinking.
+func (v *view) measure() {
 	parts := int64(0)
+	v.bytes = 0
 	for _, p := range v.pinned {
 		v.bytes += int64(len(p))
 		parts++
 	}
-	for _, n := range v.nodes {
+	for i := range v.nodes {
+		n := &v.nodes[i]
+		if !v.thinking.Without(n.id) {
+			n.thinking = 0
+		}
 		sent := int64(n.bytes - n.thinking)
-		if n.pictures {
-			err := store.PictureBytes(c, n.id, func(hash [32]byte, size int64) {
-				sent += model.Picture{Bytes: size}.Base64Len() - int64(model.PlaceholderLen)
-			})
-			if err != nil {
-				return err
-			}
+		if n.pics != nil {
+			sent += n.pics.grown()
 		}
 		if sent > 0 {
 			v.bytes += sent
 			parts++
 		}
 	}
+	if v.extra != nil {
+		v.bytes += int64(len(v.extra))
+		parts++
+	}
 	if parts > 1 {
 		v.bytes += parts - 1
 	}
-	return nil
+}
+
+// parts is how many items the body joins, those left out included.
+func (v *view) parts() int {
+	n := len(v.pinned) + len(v.nodes)
+	if v.extra != nil {
+		n++
+	}
+	return n
 }
 
 // items is the view as a request body.
 func (v *view) items(ctx context.Context, e *Engine, codec model.Codec) model.Items {
-	return model.Items{Bytes: v.bytes, Count: len(v.pinned) + len(v.nodes), Open: func() (io.ReadCloser, error) {
+	return model.Items{Bytes: v.bytes, Count: v.parts(), Open: func() (io.ReadCloser, error) {
 		return openBody(ctx, e, codec, v), nil
 	}}
 }

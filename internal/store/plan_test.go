@@ -100,7 +100,7 @@ INSERT INTO processes (bot_id, turn, call_id, status) SELECT 1, i, 'c', iif(i = 
 INSERT INTO artifacts (turn, call_id, stream, raw_bytes, file) SELECT i, 'c', 'stdout', 1, iif(i % 3 = 0, '1/' || i, NULL) FROM n;
 INSERT INTO seen_files SELECT bot, '/f' || id, 1, 1, 1, id, x'00' FROM turns;
 INSERT INTO pictures SELECT CAST(i AS BLOB), 'image/png', 1, 1, x'00' FROM n;
-INSERT INTO node_pictures SELECT i, CAST(i AS BLOB) FROM n;
+INSERT INTO node_pictures (node, hash) SELECT i, CAST(i AS BLOB) FROM n;
 INSERT INTO rules SELECT 'd' || i, '[]' FROM n;
 INSERT INTO events (bot, turn, kind, data) SELECT bot, id, 'turn_finished', '{}' FROM turns;
 DROP TABLE n;

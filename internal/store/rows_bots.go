@@ -78,8 +78,8 @@ var (
 		input_tokens = input_tokens + ?3, cached_input_tokens = cached_input_tokens + ?4 WHERE id = ?1`)
 	qBotContextStart = stmt(`UPDATE bots SET context_start = ?2 WHERE id = ?1`)
 	qBotNote         = stmt(`UPDATE bots SET note = ?2 WHERE id = ?1`)
-	qBotThinking     = stmt(`UPDATE bots SET prefix = ?2, below = ?3 WHERE id = ?1`)
-	qBotThinkingGet  = stmt(`SELECT prefix, below FROM bots WHERE id = ?1`)
+	qBotThinking     = stmt(`UPDATE bots SET prefix = ?2, below = ?3, "from" = ?4, "to" = ?5, elided = ?6 WHERE id = ?1`)
+	qBotThinkingGet  = stmt(`SELECT prefix, below, "from", "to", elided FROM bots WHERE id = ?1`)
 )
 
 func scanBot(s *sqlite.Stmt) (b Bot, err error) {
@@ -205,23 +205,31 @@ func (tx *Tx) SetContextStart(bot, node int64) error {
 	return tx.mustChange(qBotContextStart, bot, node)
 }
 
-// Thinking says which nodes of a bot still carry their thinking
-// (providers.md 6): those written while Prefix was the fingerprint of what
-// goes ahead of them. Nodes below From go without.
+// Thinking says which nodes of a bot still carry their thinking (runtime.md
+// 19): those written since Prefix became the fingerprint of what goes ahead of
+// them, and not between From and To, which are the first result stubbed after
+// that and the head when it was.
 type Thinking struct {
-	Prefix int64
-	From   int64
+	Prefix   int64
+	Below    int64 // nodes below it go without
+	From, To int64
+	Elided   int64 // the elision floor that From and To know of
+}
+
+// Without reports whether a node goes without its thinking.
+func (t *Thinking) Without(node int64) bool {
+	return node < t.Below || node >= t.From && node <= t.To
 }
 
 // BotThinking reads a bot's thinking binding.
 func BotThinking(c *sqlite.Conn, bot int64) (t Thinking, err error) {
 	_, err = qBotThinkingGet.row(c, func(s *sqlite.Stmt) {
-		t = Thinking{Prefix: s.ColumnInt64(0), From: s.ColumnInt64(1)}
+		t = Thinking{Prefix: s.ColumnInt64(0), Below: s.ColumnInt64(1), From: s.ColumnInt64(2), To: s.ColumnInt64(3), Elided: s.ColumnInt64(4)}
 	}, bot)
 	return t, err
 }
 
 // SetThinking records it.
 func (tx *Tx) SetThinking(bot int64, t Thinking) error {
-	return tx.mustChange(qBotThinking, bot, t.Prefix, t.From)
+	return tx.mustChange(qBotThinking, bot, t.Prefix, t.Below, t.From, t.To, t.Elided)
 }

@@ -16,9 +16,13 @@ type Node struct {
 	TurnSeq    int64 // its ordinal along the lineage, on the same
 	Depth      int64 // 1 for a root
 	TotalBytes int64
-	Thinking   int64 // bytes its thinking takes
-	Pictures   int64
-	ItemBytes  int64
+	// Elided is what this node's stub saves, TotalElided that of the lineage up
+	// to it.
+	Elided      int64
+	TotalElided int64
+	Thinking    int64 // bytes its thinking takes
+	Pictures    int64
+	ItemBytes   int64
 }
 
 // PictureWeight is what a picture counts towards a window, in bytes
@@ -26,7 +30,7 @@ type Node struct {
 // includes it.
 const PictureWeight = 8 << 10
 
-const nodeColumns = `id, parent, turn, turn_seq, depth, total_bytes, thinking, pictures`
+const nodeColumns = `id, parent, turn, turn_seq, depth, total_bytes, thinking, pictures, elided, total_elided`
 
 var (
 	qNode     = stmt(`SELECT ` + nodeColumns + `, length(item) FROM nodes WHERE id = ?1`)
@@ -34,12 +38,13 @@ var (
 	qNodeSize = stmt(`SELECT length(item) FROM nodes WHERE id = ?1`)
 	qNodeLast = stmt(`SELECT max((SELECT last_id FROM node_sequence), ifnull((SELECT max(id) FROM nodes), 0))`)
 	qNodeAdd  = stmt(`INSERT INTO nodes (id, parent, turn, turn_seq, depth, total_bytes, elided,
-		total_elided, thinking, pictures, item) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, 0, ?7, ?8, ?9)`)
+		total_elided, thinking, pictures, item) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?10, ?11, ?7, ?8, ?9)`)
 	// A walk from a node towards the root, newest first.
 	qWalk = stmt(`WITH RECURSIVE w(` + nodeColumns + `) AS (
 		SELECT ` + nodeColumns + ` FROM nodes WHERE id = ?1
 		UNION ALL
-		SELECT n.id, n.parent, n.turn, n.turn_seq, n.depth, n.total_bytes, n.thinking, n.pictures
+		SELECT n.id, n.parent, n.turn, n.turn_seq, n.depth, n.total_bytes, n.thinking, n.pictures,
+			n.elided, n.total_elided
 		FROM w JOIN nodes n ON n.id = w.parent)
 		SELECT ` + nodeColumns + ` FROM w`)
 	qWalkTurns = stmt(`WITH RECURSIVE w(id, parent, turn, turn_seq, n) AS (
@@ -49,10 +54,12 @@ var (
 		WHERE w.n < ?2)
 		SELECT id, turn, turn_seq FROM w WHERE turn IS NOT NULL`)
 
-	qPictureAdd      = stmt(`INSERT OR IGNORE INTO pictures (hash, media_type, width, height, data) VALUES (?1, ?2, ?3, ?4, ?5)`)
-	qNodePictureAdd  = stmt(`INSERT OR IGNORE INTO node_pictures (node, hash) VALUES (?1, ?2)`)
-	qNodePictureSize = stmt(`SELECT p.hash, length(p.data) FROM node_pictures np JOIN pictures p ON p.hash = np.hash WHERE np.node = ?1`)
-	qPictureRow      = stmt(`SELECT rowid, length(data) FROM pictures WHERE hash = ?1`)
+	qPictureAdd     = stmt(`INSERT OR IGNORE INTO pictures (hash, media_type, width, height, data) VALUES (?1, ?2, ?3, ?4, ?5)`)
+	qNodePictureAdd = stmt(`INSERT OR IGNORE INTO node_pictures (node, hash) VALUES (?1, ?2)`)
+	qNodePictures   = stmt(`SELECT p.hash, p.media_type, p.width, p.height, length(p.data), np.refused
+		FROM node_pictures np JOIN pictures p ON p.hash = np.hash WHERE np.node = ?1`)
+	qPictureRefused = stmt(`UPDATE node_pictures SET refused = 1 WHERE node = ?1 AND hash = ?2`)
+	qPictureRow     = stmt(`SELECT rowid, length(data) FROM pictures WHERE hash = ?1`)
 
 	qNoteAdd  = stmt(`INSERT INTO notes (node, previous, text) VALUES (?1, ?2, ?3)`)
 	qNoteText = stmt(`SELECT text FROM notes WHERE node = ?1`)
@@ -62,12 +69,13 @@ func scanNode(s *sqlite.Stmt) Node {
 	return Node{
 		ID: s.ColumnInt64(0), Parent: s.ColumnInt64(1), Turn: s.ColumnInt64(2), TurnSeq: s.ColumnInt64(3),
 		Depth: s.ColumnInt64(4), TotalBytes: s.ColumnInt64(5), Thinking: s.ColumnInt64(6), Pictures: s.ColumnInt64(7),
+		Elided: s.ColumnInt64(8), TotalElided: s.ColumnInt64(9),
 	}
 }
 
 // NodeByID reads a node's facts, ItemBytes included.
 func NodeByID(c *sqlite.Conn, id int64) (n Node, ok bool, err error) {
-	ok, err = qNode.row(c, func(s *sqlite.Stmt) { n = scanNode(s); n.ItemBytes = s.ColumnInt64(8) }, id)
+	ok, err = qNode.row(c, func(s *sqlite.Stmt) { n = scanNode(s); n.ItemBytes = s.ColumnInt64(10) }, id)
 	return n, ok, err
 }
 
@@ -135,14 +143,30 @@ func WalkTurns(c *sqlite.Conn, from int64, limit int, f func(node, turn, ordinal
 	}, from, limit)
 }
 
-// PictureBytes calls f for each picture of a node with its raw length.
-func PictureBytes(c *sqlite.Conn, node int64, f func(hash [32]byte, n int64)) error {
-	return qNodePictureSize.rows(c, func(s *sqlite.Stmt) error {
-		var h [32]byte
-		s.ColumnBytes(0, h[:])
-		f(h, s.ColumnInt64(1))
+// PictureInfo is what is known of a node's picture besides its bytes.
+type PictureInfo struct {
+	Hash          [32]byte
+	MediaType     string
+	Width, Height int64
+	Bytes         int64 // raw
+	Refused       bool  // the provider would not take it: it is not sent again
+}
+
+// NodePictures calls f for each picture of a node, once for one that it shows
+// more often.
+func NodePictures(c *sqlite.Conn, node int64, f func(PictureInfo)) error {
+	return qNodePictures.rows(c, func(s *sqlite.Stmt) error {
+		i := PictureInfo{MediaType: s.ColumnText(1), Width: s.ColumnInt64(2), Height: s.ColumnInt64(3),
+			Bytes: s.ColumnInt64(4), Refused: s.ColumnBool(5)}
+		s.ColumnBytes(0, i.Hash[:])
+		f(i)
 		return nil
 	}, node)
+}
+
+// RefusePicture notes that a provider did not take a node's picture.
+func (tx *Tx) RefusePicture(node int64, hash [32]byte) error {
+	return tx.mustChange(qPictureRefused, node, hash[:])
 }
 
 // NewNode is an item to append.
@@ -152,7 +176,13 @@ type NewNode struct {
 	TurnSeq  int64
 	Thinking int64
 	Pictures []PictureRow
+	// Stub makes what stands for the item once it is old, of the id it gets;
+	// nil for an item that has none. One that saves too little is not kept.
+	Stub func(id int64) []byte
 }
+
+// minElided is the least a stub must save, in bytes (runtime.md 20).
+const minElided = 1 << 10
 
 // PictureRow is a picture to keep once, by its hash.
 type PictureRow struct {
@@ -179,10 +209,24 @@ func (tx *Tx) AppendNode(parent int64, n NewNode) (int64, error) {
 	if _, err := qNodeLast.row(c, func(s *sqlite.Stmt) { id = s.ColumnInt64(0) + 1 }); err != nil {
 		return 0, err
 	}
+	var stub []byte
+	elided := int64(0)
+	if n.Stub != nil {
+		stub = n.Stub(id)
+		if elided = int64(len(n.Item) - len(stub)); elided < minElided {
+			stub, elided = nil, 0
+		}
+	}
 	err := qNodeAdd.exec(c, id, nullInt(parent), nullInt(n.Turn), nullInt(n.TurnSeq), up.Depth+1,
-		up.TotalBytes+int64(len(n.Item)+len(n.Pictures)*PictureWeight), n.Thinking, len(n.Pictures), n.Item)
+		up.TotalBytes+int64(len(n.Item)+len(n.Pictures)*PictureWeight), n.Thinking, len(n.Pictures), n.Item,
+		elided, up.TotalElided+elided)
 	if err != nil {
 		return 0, err
+	}
+	if stub != nil {
+		if err := qStubAdd.exec(c, id, stub); err != nil {
+			return 0, err
+		}
 	}
 	for _, p := range n.Pictures {
 		if err := qPictureAdd.exec(c, p.Hash[:], p.MediaType, p.Width, p.Height, p.Data); err != nil {
@@ -195,10 +239,12 @@ func (tx *Tx) AppendNode(parent int64, n NewNode) (int64, error) {
 	return id, nil
 }
 
-var qNodeTotals = stmt(`SELECT depth, total_bytes FROM nodes WHERE id = ?1`)
+var qNodeTotals = stmt(`SELECT depth, total_bytes, total_elided FROM nodes WHERE id = ?1`)
 
 func nodeTotals(c *sqlite.Conn, id int64) (n Node, ok bool, err error) {
-	ok, err = qNodeTotals.row(c, func(s *sqlite.Stmt) { n.Depth, n.TotalBytes = s.ColumnInt64(0), s.ColumnInt64(1) }, id)
+	ok, err = qNodeTotals.row(c, func(s *sqlite.Stmt) {
+		n.Depth, n.TotalBytes, n.TotalElided = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
+	}, id)
 	return n, ok, err
 }
 

@@ -56,6 +56,8 @@ var (
 	qTurnRound    = stmt(`UPDATE turns SET model_rounds = model_rounds + 1, input_tokens = input_tokens + ?2,
 		output_tokens = output_tokens + ?3, cached_input_tokens = cached_input_tokens + ?4,
 		retries = ?5, paced_ms = ?6 WHERE id = ?1`)
+	qTurnCharge = stmt(`UPDATE turns SET input_tokens = input_tokens + ?2,
+		output_tokens = output_tokens + ?3, cached_input_tokens = cached_input_tokens + ?4 WHERE id = ?1`)
 	qTurnExternal = stmt(`UPDATE turns SET external = ?2 WHERE id = ?1`)
 
 	qTurnsRunning  = stmt(`SELECT id, bot FROM turns WHERE status = 'running' ORDER BY id`)
@@ -153,6 +155,11 @@ func (tx *Tx) SharePrompt(id, node int64) error { return tx.mustChange(qTurnShar
 // CountRound adds a model call to a turn.
 func (tx *Tx) CountRound(id int64, u Spend, retries, pacedMS int64) error {
 	return tx.mustChange(qTurnRound, id, u.Input, u.Output, u.Cached, retries, pacedMS)
+}
+
+// ChargeTurn adds to a turn what a call used that is no round.
+func (tx *Tx) ChargeTurn(id int64, u Spend) error {
+	return tx.mustChange(qTurnCharge, id, u.Input, u.Output, u.Cached)
 }
 
 // SetExternal records the names of the tools that brought outside content in.

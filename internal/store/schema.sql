@@ -286,6 +286,7 @@ CREATE TABLE pictures (
 CREATE TABLE node_pictures (
   node INTEGER NOT NULL REFERENCES nodes (id),
   hash BLOB NOT NULL REFERENCES pictures (hash),
+  refused INTEGER NOT NULL DEFAULT 0, -- own: a provider did not take it, so it goes as text
   PRIMARY KEY (node, hash)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX node_pictures_hash ON node_pictures (hash);

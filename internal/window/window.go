@@ -115,15 +115,35 @@ type Omitted struct {
 // maxLine bounds the shown part of an omitted turn's prompt, in bytes.
 const maxLine = 120
 
+// Missing is what a window leaves out of a conversation.
+type Missing struct {
+	Turns, Items int64 // whole turns, and their items
+	// Of the turn that a summary's cut lies inside: its ordinal and the items
+	// left out of it. 0 for none.
+	Turn, TurnItems int64
+}
+
 // ContextNote tells the model what is missing: how many turns and items, how
 // to read them when it has the history tool, and the newest of them by
 // ordinal and first line. room bounds the whole in bytes; lines that do not
-// fit are counted instead.
-func ContextNote(turns, items int64, history bool, list []Omitted, room int) string {
+// fit are counted instead, if any is shown.
+func ContextNote(m Missing, history bool, list []Omitted, room int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Earlier parts of this conversation are not shown here: %d turns, %d messages.", turns, items)
+	last := m.Turns
+	if m.Turns > 0 {
+		fmt.Fprintf(&b, "Earlier parts of this conversation are not shown here: %d turns, %d messages.", m.Turns, m.Items)
+	}
+	if m.TurnItems > 0 {
+		if m.Turns > 0 {
+			b.WriteString(" Of")
+		} else {
+			b.WriteString("Earlier parts of this conversation are not shown here: of")
+		}
+		fmt.Fprintf(&b, " turn %d, %d messages after its prompt.", m.Turn, m.TurnItems)
+		last = m.Turn
+	}
 	if history {
-		fmt.Fprintf(&b, " The history tool returns them: turns 1 to %d.", turns)
+		fmt.Fprintf(&b, " The history tool returns them: turns 1 to %d.", last)
 	}
 	shown := int64(0)
 	for _, o := range list {
@@ -134,7 +154,7 @@ func ContextNote(turns, items int64, history bool, list []Omitted, room int) str
 		b.WriteString(line)
 		shown++
 	}
-	if rest := turns - shown; shown > 0 && rest > 0 {
+	if rest := m.Turns - shown; shown > 0 && rest > 0 {
 		fmt.Fprintf(&b, "\n(and %d older turns)", rest)
 	}
 	return b.String()

@@ -59,7 +59,7 @@ func TestSender(t *testing.T) {
 
 func TestContextNote(t *testing.T) {
 	list := []Omitted{{7, "newest\nsecond line"}, {6, strings.Repeat("é", 100)}, {5, "\n  oldest shown"}}
-	got := ContextNote(7, 40, true, list, 10_000)
+	got := ContextNote(Missing{Turns: 7, Items: 40}, true, list, 10_000)
 	for _, want := range []string{"7 turns, 40 messages", "turns 1 to 7", "\n7: newest\n", "…\n5: oldest shown", "(and 4 older turns)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
@@ -68,7 +68,7 @@ func TestContextNote(t *testing.T) {
 	if strings.Contains(got, "second line") {
 		t.Error("more than the first line of a prompt is shown")
 	}
-	short := ContextNote(7, 40, false, list, 130)
+	short := ContextNote(Missing{Turns: 7, Items: 40}, false, list, 130)
 	if strings.Contains(short, "history") || strings.Contains(short, "oldest") || len(short) > 180 {
 		t.Errorf("room is not kept: %q", short)
 	}

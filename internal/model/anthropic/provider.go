@@ -56,21 +56,9 @@ const (
 
 // Complete makes one attempt; see model.Provider.
 func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(model.Event), rep *model.Report) (*model.Completion, error) {
-	beta := bindingBeta
-	if req.Fallbacks && !p.bedrock {
-		beta += "," + fallbackBeta
-	}
 	d := newDecoder(req, rep)
-	call := &wire.Call{
-		Path:      "/messages",
-		Header:    http.Header{"Anthropic-Version": {version}, "Anthropic-Beta": {beta}},
-		Pool:      poolKey(req.Model, p.bedrock),
-		MaxOutput: req.MaxOutput,
-		Prefix:    prefix(req, p.bedrock),
-		Items:     req.Items,
-		Suffix:    []byte(suffix),
-		Stall:     req.Stall,
-	}
+	call := p.call(req)
+	call.Prefix = prefix(req, p.bedrock)
 	if err := p.client.Stream(ctx, call, d, sink, rep); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,11 @@ func cacheControl(ttl string) string {
 // prefix is the body up to the first item. bedrock leaves out what Bedrock
 // does not serve.
 func prefix(req *model.Request, bedrock bool) []byte {
-	limit := maxTokens(req)
+	return prefixFor(req, bedrock, maxTokens(req), true)
+}
+
+// prefixFor is prefix with the output limit and the manner of the answer given.
+func prefixFor(req *model.Request, bedrock bool, limit int64, stream bool) []byte {
 	b := append([]byte(nil), `{"model":`...)
 	b = model.AppendString(b, req.Model)
 	b = append(b, `,"max_tokens":`...)
@@ -37,7 +41,9 @@ func prefix(req *model.Request, bedrock bool) []byte {
 		b = append(b, cacheControl(req.CacheTTL)...)
 		b = append(b, `}]`...)
 	}
-	b = append(b, `,"stream":true,"cache_control":`...)
+	b = append(b, `,"stream":`...)
+	b = strconv.AppendBool(b, stream)
+	b = append(b, `,"cache_control":`...)
 	b = append(b, cacheControl(req.CacheTTL)...)
 	b = appendTools(b, req, bedrock)
 	b = appendThinking(b, req, limit)
