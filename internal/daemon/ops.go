@@ -13,6 +13,7 @@ var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect",
+	"fork_any_node", "allow", "settings",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -92,6 +93,8 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.Item(ctx, p.Bot, p.Node))
 	case *protocol.ArtifactRequest:
 		return e.Artifact(ctx, p)
+	case *protocol.Fork:
+		return some(e.Fork(ctx, p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	}
@@ -142,6 +145,17 @@ func emptyText(req *protocol.Request) *protocol.Error {
 			return empty(protocol.InvalidCreator, "created_by")
 		case given("compaction_model", p.CompactionModel):
 			return empty(protocol.InvalidModel, "compaction_model")
+		}
+	case *protocol.Fork:
+		switch {
+		case given("workspace", p.Workspace):
+			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
+		case given("sandbox", p.Sandbox):
+			return empty(protocol.InvalidSandbox, "sandbox")
+		case given("approver", p.Approver):
+			return empty(protocol.InvalidApprover, "approver")
+		case given("created_by", p.CreatedBy):
+			return empty(protocol.InvalidCreator, "created_by")
 		}
 	case *protocol.Submit:
 		switch {

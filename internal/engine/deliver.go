@@ -205,7 +205,7 @@ func (b *batch) fits(tx *store.Tx, s *store.Turn) (bool, error) {
 	}
 	own.Bytes += int64(len(b.t.codec.User(senderOf(s).Text(s.Prompt), nil)))
 	own.Items++
-	return b.t.e.cfg.Limits.Context.Share(75).Fits(own, pinned), nil
+	return b.t.limits().Share(75).Fits(own, pinned), nil
 }
 
 // take makes a steer part of the turn.

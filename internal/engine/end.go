@@ -129,7 +129,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	if err := e.promote(tx, &bot); err != nil {
 		return err
 	}
-	return e.retain(tx, bot.Name, turnID)
+	return e.retain(tx, &bot, turnID)
 }
 
 func (end *ending) data() json.RawMessage {
@@ -207,7 +207,7 @@ func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end end
 		return err
 	}
 	e.left(tx, t)
-	return e.retain(tx, bot.Name, t.ID)
+	return e.retain(tx, bot, t.ID)
 }
 
 // left counts a turn out of what waits.

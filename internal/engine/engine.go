@@ -26,6 +26,8 @@ type Limits struct {
 	PendingBytes int64
 	Context      window.Bounds
 	NoteTurns    int64
+	CompactAt    int64 // percent
+	CompactKeep  int64 // percent
 	RetainTurns  int64 // 0: all
 	MaxOutput    int64
 	Stall        time.Duration

@@ -49,6 +49,7 @@ type task struct {
 	turnState string
 	sentMS    int64
 	note      contextNote
+	lim       Limits
 }
 
 // stop is why a turn is ended from outside; the first one wins.
@@ -109,6 +110,7 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 		e: e, bot: bot.ID, name: bot.Name, family: family, codec: codec, provider: provider, model: ref,
 		workspace: workspace, turn: turn.ID, effective: bot.Effective(),
 		creator: bot.CreatedBy, creatorID: bot.CreatedByID, head: node, used: bot.TokensUsed, budget: bot.Budget,
+		lim: e.limitsFor(bot),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.steer.Store(steer != 0)
