@@ -13,7 +13,7 @@ var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect",
-	"fork_any_node", "allow", "settings",
+	"fork_any_node", "allow", "settings", "delete",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -42,6 +42,8 @@ func (s *session) handle(req protocol.Request) {
 		s.shutdown(req, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
+	case *protocol.Delete:
+		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(p)) })
 	default:
 		result, err := s.ask(req)
 		if err == errUnbuilt {
