@@ -13,7 +13,7 @@ var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect",
-	"fork_any_node", "allow", "settings", "delete",
+	"fork_any_node", "allow", "settings", "delete", "configure", "prompts",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -95,8 +95,12 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.Item(ctx, p.Bot, p.Node))
 	case *protocol.ArtifactRequest:
 		return e.Artifact(ctx, p)
+	case *protocol.PromptsRequest:
+		return some(e.Prompts(ctx, p))
 	case *protocol.Fork:
 		return some(e.Fork(ctx, p))
+	case *protocol.Configure:
+		return some(e.Configure(p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	}

@@ -221,6 +221,9 @@ func (b *batch) take(tx *store.Tx, s *store.Turn) error {
 	if err := tx.EndTurn(s.ID, protocol.StatusSteered, nowMS(), 0, 0); err != nil {
 		return err
 	}
+	if err := tx.SteerTurn(s.ID, t.turn, node); err != nil {
+		return err
+	}
 	data := newObject().str("status", protocol.StatusSteered).int("into", t.turn).int("node", node).done()
 	if _, err := tx.AddEvent(t.bot, t.name, s.ID, protocol.KindTurnFinished, data); err != nil {
 		return err

@@ -71,6 +71,9 @@ var (
 	qBotThinkLike = stmt(`UPDATE bots SET (prefix, below, "from", "to", elided) =
 		(SELECT prefix, below, "from", "to", elided FROM bots WHERE id = ?2) WHERE id = ?1`)
 
+	qBotConfigure = stmt(`UPDATE bots SET settings = ?2, workspace = ?3, budget_tokens = ?4, reasoning = ?5,
+		provider = ?6, model = ?7 WHERE id = ?1`)
+
 	qBotRun = stmt(`UPDATE bots SET status = 'running', running_turn = ?2, head = ?3, closed = ?3
 		WHERE id = ?1 AND running_turn IS NULL`)
 	qBotEnd = stmt(`UPDATE bots SET status = ?3, running_turn = NULL, closed = NULL
@@ -193,6 +196,16 @@ func (tx *Tx) InsertBot(b *Bot) error {
 		nullInt(b.ContextStart), nullInt(b.Note), nullInt(b.Compaction), nullInt(b.Elision),
 		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy), nullInt(b.CreatedByID),
 		nullInt(b.CacheBot), b.Fallbacks, b.ClosedToBots)
+}
+
+// ConfigureBot writes what may be replaced of a bot: settings, workspace,
+// budget, reasoning and model.
+func (tx *Tx) ConfigureBot(b *Bot) error {
+	settings, err := settingsText(b.Settings)
+	if err != nil {
+		return err
+	}
+	return tx.mustChange(qBotConfigure, b.ID, settings, null(b.Workspace), nullInt(b.Budget), null(b.Reasoning), b.Provider, b.Model)
 }
 
 // settingsText is a bot's settings as their column holds them.

@@ -198,11 +198,14 @@ CREATE TABLE turns (
   started_ms          INTEGER,
   finished_ms         INTEGER,
   external            TEXT, -- JSON: tools that brought outside content
+  into_turn           INTEGER, -- own: the turn that took a steer in
+  into_node           INTEGER, -- own: the steer's item in it
   prompt              TEXT NOT NULL,
   UNIQUE (bot, request_id)
 ) STRICT;
 CREATE INDEX turns_bot ON turns (bot, id);
 CREATE INDEX turns_prompt_node ON turns (prompt_node) WHERE prompt_node IS NOT NULL;
+CREATE INDEX turns_into ON turns (into_turn, into_node) WHERE into_turn IS NOT NULL; -- own: a turn's steers
 CREATE INDEX turns_running ON turns (id) WHERE status = 'running';
 CREATE INDEX turns_waiting ON turns (id) WHERE status = 'waiting';
 CREATE INDEX turns_paced ON turns (id) WHERE status = 'paced';
