@@ -13,6 +13,7 @@ var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect",
+	"fork_any_node", "allow", "settings", "delete", "configure", "prompts",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -43,6 +44,8 @@ func (s *session) handle(req protocol.Request) {
 		s.wait(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
+	case *protocol.Delete:
+		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(p)) })
 	default:
 		result, err := s.ask(req)
 		if err == errUnbuilt {
@@ -94,6 +97,12 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.Item(ctx, p.Bot, p.Node))
 	case *protocol.ArtifactRequest:
 		return e.Artifact(ctx, p)
+	case *protocol.PromptsRequest:
+		return some(e.Prompts(ctx, p))
+	case *protocol.Fork:
+		return some(e.Fork(ctx, p))
+	case *protocol.Configure:
+		return some(e.Configure(p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	}
@@ -144,6 +153,17 @@ func emptyText(req *protocol.Request) *protocol.Error {
 			return empty(protocol.InvalidCreator, "created_by")
 		case given("compaction_model", p.CompactionModel):
 			return empty(protocol.InvalidModel, "compaction_model")
+		}
+	case *protocol.Fork:
+		switch {
+		case given("workspace", p.Workspace):
+			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
+		case given("sandbox", p.Sandbox):
+			return empty(protocol.InvalidSandbox, "sandbox")
+		case given("approver", p.Approver):
+			return empty(protocol.InvalidApprover, "approver")
+		case given("created_by", p.CreatedBy):
+			return empty(protocol.InvalidCreator, "created_by")
 		}
 	case *protocol.Submit:
 		switch {

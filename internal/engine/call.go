@@ -96,8 +96,8 @@ func (t *task) request(v *view) (*model.Request, *bodies) {
 		Bot: t.name, BotID: t.bot, Turn: t.turn, Round: t.rounds, Skipped: v.skipped, Workspace: t.workspace,
 		Model: id, Instructions: v.instructions, Reasoning: v.reasoning, Tools: v.tools.encoded,
 		ToolNames: v.tools.names, AllowTools: true, Fallbacks: v.fallbacks,
-		CacheKey: fmt.Sprintf("%s-%d", e.cfg.Instance, v.cacheBot), CacheTTL: e.cfg.Limits.CacheTTL,
-		MaxOutput: e.cfg.Limits.MaxOutput, Stall: e.cfg.Limits.Stall, Items: items, TurnState: &t.turnState,
+		CacheKey: fmt.Sprintf("%s-%d", e.cfg.Instance, v.cacheBot), CacheTTL: t.lim.CacheTTL,
+		MaxOutput: t.lim.MaxOutput, Stall: t.lim.Stall, Items: items, TurnState: &t.turnState,
 		IDTaken: t.idTaken, NewID: t.newID,
 	}, tracked
 }
@@ -133,7 +133,7 @@ func (t trackedBody) Read(p []byte) (int, error) {
 
 func (t *task) idTaken(id string) (taken bool, err error) {
 	err = t.e.read(t.ctx, "call_id", func(c *store.Conn) error {
-		taken, err = store.CallIDTaken(c, t.name, id)
+		taken, err = store.CallIDTaken(c, t.bot, id)
 		return err
 	})
 	return taken, err

@@ -48,7 +48,7 @@ func (t *task) summaryPinned(c *store.Conn, version int64, a *ahead) (err error)
 
 func (t *task) encodeSummary(k *store.Compaction, prompts []window.Prompt) []byte {
 	text := window.SummaryText(k.Summary, prompts, k.CoveredTo, k.Pinned != 0)
-	return t.codec.UserMarked(text, t.e.cfg.Limits.CacheTTL)
+	return t.codec.UserMarked(text, t.lim.CacheTTL)
 }
 
 func promptsOf(k *store.Compaction) (list []window.Prompt, err error) {

@@ -34,19 +34,8 @@ func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol
 
 // newBot checks a request as far as that needs no store.
 func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
-	budget, hasBudget := r.BudgetTokens.Get()
-	_, hasExpiry := r.ApproveExpireMS.Get()
-	switch {
-	case hasBudget && budget <= 0:
-		return nil, protocol.Fail(protocol.InvalidBudget, "budget_tokens is above 0")
-	case hasExpiry && r.Approve == nil && r.Approver == "":
-		return nil, protocol.Fail(protocol.InvalidApproveExpiry, "approve_expire_ms goes with a gate")
-	case r.Approve != nil || r.Approver != "":
-		return nil, protocol.Fail(protocol.InvalidGate, "this daemon keeps no approval gates (its capabilities lack approvals)")
-	case !protocol.ValidBotName(r.Bot):
-		return nil, protocol.Fail(protocol.InvalidName, "a bot's name is 1 to 128 bytes of letters, digits, - _ . and begins with neither - nor .")
-	case (r.CreatedBy == "") != (r.CreatedByID == 0):
-		return nil, protocol.Fail(protocol.InvalidCreator, "created_by and created_by_id go together")
+	if err := checkShape(r); err != nil {
+		return nil, err
 	}
 	place := checkFolder(r.Workspace)
 	if place.err != nil {
@@ -54,8 +43,9 @@ func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 	}
 	b := &store.Bot{
 		Name: r.Bot, Instructions: r.Instructions, Reasoning: r.Reasoning, Tools: r.Tools, Workspace: place.path,
-		Budget: budget, CompactionInstructions: r.CompactionInstructions, CompactionModel: r.CompactionModel,
+		Budget: r.BudgetTokens.Or(0), CompactionInstructions: r.CompactionInstructions, CompactionModel: r.CompactionModel,
 		CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID, Fallbacks: r.Fallbacks, ClosedToBots: r.Closed,
+		Settings: mergeSettings(protocol.Settings{}, r.Settings),
 	}
 	if b.Tools == nil {
 		b.Tools = []string{}
@@ -75,7 +65,29 @@ func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 	if err := e.checkCompaction(b); err != nil {
 		return nil, err
 	}
-	return b, refuseUnbuilt(r)
+	if err := refuseUnbuilt(r); err != nil {
+		return nil, err
+	}
+	return b, e.givenSettings(r.Settings, &b.Settings)
+}
+
+// checkShape makes the first checks of create and fork.
+func checkShape(r *protocol.Create) *protocol.Error {
+	budget, hasBudget := r.BudgetTokens.Get()
+	_, hasExpiry := r.ApproveExpireMS.Get()
+	switch {
+	case hasBudget && budget <= 0:
+		return protocol.Fail(protocol.InvalidBudget, "budget_tokens is above 0")
+	case hasExpiry && r.Approve == nil && r.Approver == "":
+		return protocol.Fail(protocol.InvalidApproveExpiry, "approve_expire_ms goes with a gate")
+	case r.Approve != nil || r.Approver != "":
+		return protocol.Fail(protocol.InvalidGate, "this daemon keeps no approval gates (its capabilities lack approvals)")
+	case !protocol.ValidBotName(r.Bot):
+		return protocol.Fail(protocol.InvalidName, "a bot's name is 1 to 128 bytes of letters, digits, - _ . and begins with neither - nor .")
+	case (r.CreatedBy == "") != (r.CreatedByID == 0):
+		return protocol.Fail(protocol.InvalidCreator, "created_by and created_by_id go together")
+	}
+	return nil
 }
 
 func (e *Engine) bindModel(b *store.Bot, r *protocol.Create) *protocol.Error {
@@ -149,8 +161,6 @@ func refuseUnbuilt(r *protocol.Create) *protocol.Error {
 		return protocol.Fail(protocol.InvalidRules, "this daemon keeps no command rules (its capabilities lack sandbox)")
 	case len(r.ClientTools) > 0:
 		return protocol.Fail(protocol.InvalidClientTool, "this daemon serves no tools of clients (its capabilities lack client_tools)")
-	case r.Settings != nil && !settingsEmpty(r.Settings):
-		return protocol.Fail(protocol.InvalidSetting, "this daemon keeps no settings of single bots (its capabilities lack settings)")
 	case r.Closed:
 		return protocol.Fail(protocol.InvalidSetting, "this daemon has no bot sockets to close a bot to (its capabilities lack closed)")
 	}
@@ -159,7 +169,18 @@ func refuseUnbuilt(r *protocol.Create) *protocol.Error {
 
 // insertBot makes the checks that need the store and writes the row.
 func insertBot(tx *store.Tx, r *protocol.Create, b *store.Bot) error {
-	c := tx.Conn()
+	if err := admitBot(tx.Conn(), b, r.From); err != nil {
+		return err
+	}
+	if err := tx.InsertBot(b); err != nil {
+		return err
+	}
+	_, err := tx.AddEvent(b.ID, b.Name, 0, protocol.KindCreated, createdData(b).done())
+	return err
+}
+
+// admitBot makes the checks of a new bot that need the store.
+func admitBot(c *store.Conn, b *store.Bot, from *protocol.From) error {
 	if _, taken, err := store.BotByName(c, b.Name); err != nil {
 		return err
 	} else if taken {
@@ -174,19 +195,18 @@ func insertBot(tx *store.Tx, r *protocol.Create, b *store.Bot) error {
 			return protocol.Fail(protocol.CreatorNotFound, fmt.Sprintf("no bot %s with id %d", b.CreatedBy, max(b.CreatedByID, 0)))
 		}
 	}
-	if r.From != nil {
-		if _, err := checkFrom(c, r.From); err != nil {
-			return err
-		}
+	if from == nil {
+		return nil
 	}
-	if err := tx.InsertBot(b); err != nil {
-		return err
-	}
-	data := newObject().int("id", b.ID).str("provider", b.Provider).str("model", b.Model).
-		orNull("workspace", b.Workspace).str("status", b.Status).null("running_turn").
-		orNull("created_by", b.CreatedBy).intOrNull("created_by_id", b.CreatedByID).raw("gates", []byte("[]")).done()
-	_, err := tx.AddEvent(b.ID, b.Name, 0, protocol.KindCreated, data)
+	_, err := checkFrom(c, from)
 	return err
+}
+
+// createdData is what the events created and forked have in common.
+func createdData(b *store.Bot) *object {
+	return newObject().int("id", b.ID).str("provider", b.Provider).str("model", b.Model).
+		orNull("workspace", b.Workspace).str("status", b.Status).null("running_turn").
+		orNull("created_by", b.CreatedBy).intOrNull("created_by_id", b.CreatedByID).raw("gates", []byte("[]"))
 }
 
 // record is a bot as the wire gives it.
@@ -204,6 +224,7 @@ func (e *Engine) record(b *store.Bot) protocol.Bot {
 		Denials: map[string]protocol.Denials{}, Sandbox: protocol.SandboxFull, WritableRoots: []string{},
 		UnixSockets: []string{}, Network: true, ClientTools: []protocol.ClientTool{},
 	}
+	r.Settings = b.Settings
 	if b.AllowedSet {
 		r.Allowed = &b.Allowed
 	}
@@ -225,10 +246,4 @@ func ptr[T comparable](v T) *T {
 		return nil
 	}
 	return &v
-}
-
-// settingsEmpty reports whether a settings object names no key.
-func settingsEmpty(s *protocol.Settings) bool {
-	text, err := protocol.Append(nil, *s)
-	return err == nil && string(text) == "{}"
 }

@@ -223,7 +223,7 @@ func (b *batch) fits(tx *store.Tx, s *store.Turn) (bool, error) {
 	}
 	own.Bytes += int64(len(b.t.codec.User(senderOf(s).Text(s.Prompt), nil)))
 	own.Items++
-	return b.t.e.cfg.Limits.Context.Share(75).Fits(own, pinned), nil
+	return b.t.limits().Share(75).Fits(own, pinned), nil
 }
 
 // take makes a steer part of the turn.
@@ -237,6 +237,9 @@ func (b *batch) take(tx *store.Tx, s *store.Turn) error {
 		return err
 	}
 	if err := tx.EndTurn(s.ID, protocol.StatusSteered, nowMS(), 0, 0); err != nil {
+		return err
+	}
+	if err := tx.SteerTurn(s.ID, t.turn, node); err != nil {
 		return err
 	}
 	data := newObject().str("status", protocol.StatusSteered).int("into", t.turn).int("node", node).done()

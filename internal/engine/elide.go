@@ -12,7 +12,7 @@ import (
 
 // policy is when and how this bot's context is made smaller.
 func (t *task) policy() window.Policy {
-	l := &t.e.cfg.Limits
+	l := &t.lim
 	return window.Policy{Bounds: t.limits(), At: l.CompactAt, Keep: l.CompactKeep, Output: l.MaxOutput}
 }
 

@@ -137,7 +137,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	if err := e.promote(tx, &bot); err != nil {
 		return err
 	}
-	return e.retain(tx, bot.Name, turnID)
+	return e.retain(tx, &bot, turnID)
 }
 
 // announce tells those who wait for a turn that it has ended, behind its event.
@@ -245,7 +245,7 @@ func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end end
 		return err
 	}
 	e.left(tx, t)
-	return e.retain(tx, bot.Name, t.ID)
+	return e.retain(tx, bot, t.ID)
 }
 
 // left counts a turn out of what waits.

@@ -33,6 +33,7 @@ type warmer struct {
 	mu       sync.Mutex
 	provider refresher
 	req      *model.Request // the call to repeat; nil: nothing is watched
+	every    time.Duration
 	timer    *time.Timer
 	read     time.Time // when the cache was last read
 	running  *refresh
@@ -54,12 +55,12 @@ var (
 // watch begins with a new call, if its cache is one that can be kept.
 func (w *warmer) watch(t *task, req *model.Request) {
 	r, ok := t.provider.(refresher)
-	if !ok || t.e.cfg.Limits.KeepWarm <= 0 || !r.Refreshes(req) {
+	if !ok || t.lim.KeepWarm <= 0 || !r.Refreshes(req) {
 		return
 	}
 	again, open := *req, req.Items.Open
 	w.mu.Lock()
-	w.provider, w.req = r, &again
+	w.provider, w.req, w.every = r, &again, t.lim.KeepWarm
 	w.mu.Unlock()
 	req.Items.Open = func() (io.ReadCloser, error) {
 		w.touch(t, &again)
@@ -83,7 +84,7 @@ func (w *warmer) arm(t *task, read time.Time) {
 		w.timer.Stop()
 	}
 	call := w.req
-	w.timer = time.AfterFunc(time.Until(read.Add(t.e.cfg.Limits.KeepWarm)), func() { w.run(t, call) })
+	w.timer = time.AfterFunc(time.Until(read.Add(w.every)), func() { w.run(t, call) })
 }
 
 // run makes one refresh of a call, if that is still the one to keep. The timer

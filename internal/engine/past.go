@@ -178,25 +178,17 @@ func (p *past) Artifact(ctx context.Context, turn int64, callID, stream string) 
 // findArtifact looks a retained stream up for a reader of a bot.
 func (e *Engine) findArtifact(ctx context.Context, name string, turn int64, callID, stream string) (ref store.ArtifactRef, err error) {
 	err = e.read(ctx, "artifact", func(c *store.Conn) error {
-		if err := ownTurn(c, name, turn); err != nil {
+		call, err := e.keptCallOf(ctx, c, name, turn, callID)
+		if err != nil {
 			return err
 		}
 		found := false
 		if ref, found, err = store.Artifact(c, turn, callID, stream); err != nil || found {
 			return err
 		}
-		return protocol.Fail(protocol.ArtifactNotFound, fmt.Sprintf("call %s of turn %d kept no stream %s", callID, turn, stream))
+		return e.noArtifact(c, call, stream)
 	})
 	return ref, err
-}
-
-// ownTurn checks that a turn is one of a bot.
-func ownTurn(c *store.Conn, name string, turn int64) error {
-	t, ok, err := store.TurnByID(c, turn)
-	if err == nil && (!ok || t.Bot != name) {
-		err = protocol.Fail(protocol.TurnNotFound, fmt.Sprintf("%s has no turn %d", name, turn))
-	}
-	return err
 }
 
 // artifactReader reads a retained stream in pieces, from its row or its file.
@@ -358,19 +350,23 @@ func (e *Engine) artifactStreams(ctx context.Context, r *protocol.ArtifactReques
 	total := int64(0)
 	var names []string
 	err := e.read(ctx, "artifacts", func(c *store.Conn) error {
-		if err := ownTurn(c, r.Bot, r.Turn); err != nil {
+		names, total = names[:0], 0
+		call, err := e.keptCallOf(ctx, c, r.Bot, r.Turn, r.CallID)
+		if err != nil {
 			return err
 		}
-		return store.ArtifactStreams(c, r.Turn, r.CallID, func(stream string, bytes int64) {
+		err = store.ArtifactStreams(c, r.Turn, r.CallID, func(stream string, bytes int64) {
 			names = append(names, stream)
 			total += bytes
 		})
+		if err == nil && len(names) == 0 {
+			err = e.noArtifact(c, call, "")
+		}
+		return err
 	})
 	switch {
 	case err != nil:
 		return nil, asError(err)
-	case len(names) == 0:
-		return nil, protocol.Fail(protocol.ArtifactNotFound, fmt.Sprintf("call %s of turn %d kept no stream", r.CallID, r.Turn))
 	case total > protocol.MaxLine:
 		return nil, protocol.Fail(protocol.ResponseSizeLimit, fmt.Sprintf("the streams take %d bytes; name one and page it", total))
 	}

@@ -29,7 +29,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 		if err := t.addUsage(tx, done.Usage); err != nil {
 			return err
 		}
-		if err := t.planCalls(tx, done.Calls); err != nil {
+		if err := t.planCalls(tx, head, done.Calls); err != nil {
 			return err
 		}
 		if err := t.moveWindow(tx, v); err != nil {
@@ -55,7 +55,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 	return done.Calls, nil
 }
 
-func (t *task) planCalls(tx *store.Tx, calls []model.Call) error {
+func (t *task) planCalls(tx *store.Tx, node int64, calls []model.Call) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (t *task) planCalls(tx *store.Tx, calls []model.Call) error {
 		return err
 	}
 	for i, c := range calls {
-		if err := tx.PlanCall(t.turn, t.name, store.ToolCall{CallID: c.ID, Name: c.Name, Seq: last + 1 + i}); err != nil {
+		if err := tx.PlanCall(t.turn, t.bot, node, store.ToolCall{CallID: c.ID, Name: c.Name, Seq: last + 1 + i}); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,9 @@ import (
 // supervises are lost, turns found running are over, each idle bot's line has
 // its ready head. It repeats safely (runtime.md 27). Run nothing before it.
 func (e *Engine) Recover() error {
+	if err := e.finishDeletions(); err != nil {
+		return err
+	}
 	if err := e.store.Do("recover", e.recoverRunning); err != nil {
 		return err
 	}

@@ -7,14 +7,15 @@ import (
 	"agent/protocol"
 )
 
-// retain applies the daemon's retention in the commit that ends a turn: at most
+// retain applies a bot's retention in the commit that ends a turn: at most
 // one piece, so that a backlog drains over time, and never the turn that ends
 // (runtime.md 16).
-func (e *Engine) retain(tx *store.Tx, bot string, ended int64) error {
-	if e.cfg.Limits.RetainTurns == 0 {
+func (e *Engine) retain(tx *store.Tx, bot *store.Bot, ended int64) error {
+	keep := e.limitsFor(bot).RetainTurns
+	if keep == 0 {
 		return nil
 	}
-	p, err := tx.PruneTurns(bot, e.cfg.Limits.RetainTurns, ended)
+	p, err := tx.PruneTurns(bot.Name, keep, ended)
 	if err != nil {
 		return err
 	}

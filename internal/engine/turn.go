@@ -58,6 +58,7 @@ type task struct {
 	attempts  int
 	callSpent time.Duration
 
+	lim        Limits // the bot's own
 	summary    pinnedSummary
 	last       *view             // of the last answered call
 	purpose    string            // of the call under way, as its usage names it
@@ -137,7 +138,7 @@ func (e *Engine) taskFor(bot *store.Bot, turn *store.Turn) (*task, *protocol.Err
 		e: e, bot: bot.ID, name: bot.Name, family: family, codec: e.cfg.Codecs[family], provider: provider, model: ref,
 		workspace: effective(turn.Workspace, bot.Workspace), turn: turn.ID, effective: bot.Effective(),
 		creator: bot.CreatedBy, creatorID: bot.CreatedByID, head: bot.Head, used: bot.TokensUsed, budget: bot.Budget,
-		rounds: turn.Rounds, retries: turn.Retries, pacedMS: turn.PacedMS,
+		rounds: turn.Rounds, retries: turn.Retries, pacedMS: turn.PacedMS, lim: e.limitsFor(bot),
 	}
 	if turn.External != nil {
 		if json.Unmarshal(turn.External, &t.external) != nil {

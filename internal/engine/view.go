@@ -130,6 +130,9 @@ func (t *task) newView(c *store.Conn) (*view, error) {
 	if !ok {
 		return nil, protocol.Fail(protocol.BotNotFound, t.name)
 	}
+	if err := t.rebind(&bot); err != nil {
+		return nil, err
+	}
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
 		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools),
@@ -182,8 +185,20 @@ func (t *task) overfull() (v *view, err error) {
 	return v, err
 }
 
+// rebind takes what configure may have changed since the turn began.
+func (t *task) rebind(bot *store.Bot) error {
+	if lim := t.e.limitsFor(bot); lim != t.lim {
+		t.lim, t.note = lim, contextNote{}
+	}
+	t.budget = bot.Budget
+	if end, over := t.overBound(); over {
+		return &protocol.Error{Code: end.err, Detail: end.detail, Facts: end.facts}
+	}
+	return nil
+}
+
 // limits are the envelopes of this bot's requests.
-func (t *task) limits() window.Bounds { return t.e.cfg.Limits.Context }
+func (t *task) limits() window.Bounds { return t.lim.Context }
 
 // notePinned is the carry-forward note as a block, nil without one.
 func (t *task) notePinned(c *store.Conn, bot *store.Bot) ([]byte, error) {
@@ -194,7 +209,7 @@ func (t *task) notePinned(c *store.Conn, bot *store.Bot) ([]byte, error) {
 	if err != nil || text == "" {
 		return nil, err
 	}
-	return t.codec.UserMarked(window.NoteText(text), t.e.cfg.Limits.CacheTTL), nil
+	return t.codec.UserMarked(window.NoteText(text), t.lim.CacheTTL), nil
 }
 
 // window settles where the view starts and what stands ahead of it. It moves
@@ -407,7 +422,7 @@ const omittedWalk = 4096
 
 // omitted lists the turns before a window that no summary covers, newest first.
 func (t *task) omitted(c *store.Conn, from, covered int64) ([]window.Omitted, error) {
-	most := int(t.e.cfg.Limits.NoteTurns)
+	most := int(t.lim.NoteTurns)
 	if most == 0 || from == 0 {
 		return nil, nil
 	}

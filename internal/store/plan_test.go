@@ -95,7 +95,8 @@ INSERT INTO turns (id, bot, request_id, prompt, status, delivery)
   'steer' FROM n;
 INSERT INTO retained_turns SELECT id, bot FROM turns;
 INSERT INTO tools (turn, call_id, name, seq, status) SELECT i, 'c' || i, 'shell', 0, 'completed' FROM n;
-INSERT INTO call_ids SELECT bot, 'c' || id FROM turns;
+INSERT INTO call_ids SELECT id % 50 + 1, 'c' || id, id FROM turns;
+INSERT INTO inherited SELECT i % 50 + 1, i, 60 FROM n;
 INSERT INTO processes (bot_id, turn, call_id, status) SELECT 1, i, 'c', iif(i = 7, 'running', 'done') FROM n;
 INSERT INTO artifacts (turn, call_id, stream, raw_bytes, file) SELECT i, 'c', 'stdout', 1, iif(i % 3 = 0, '1/' || i, NULL) FROM n;
 INSERT INTO seen_files SELECT bot, '/f' || id, 1, 1, 1, id, x'00' FROM turns;

@@ -3,7 +3,10 @@ package store
 import (
 	"encoding/json"
 
+	v2 "github.com/go-json-experiment/json"
 	"zombiezen.com/go/sqlite"
+
+	"agent/protocol"
 )
 
 // Bot is a row of bots. Zero stands for null in ids and counts, "" in texts.
@@ -23,7 +26,7 @@ type Bot struct {
 	Allowed                []string // meaningful when AllowedSet
 	AllowedSet             bool
 	ClientTools            json.RawMessage
-	Settings               json.RawMessage
+	Settings               protocol.Settings
 	Denials                json.RawMessage
 	Workspace              string
 	Budget                 int64
@@ -59,11 +62,17 @@ var (
 
 	qBotSequence     = stmt(`SELECT last_id FROM bot_sequence`)
 	qBotSequenceStep = stmt(`UPDATE bot_sequence SET last_id = last_id + 1`)
-	qBotInsert       = stmt(`INSERT INTO bots (name, id, status, provider, family, model, instructions,
-		reasoning, tools, settings, workspace, budget_tokens, tokens_used, input_tokens,
-		cached_input_tokens, compaction_instructions, compaction_model, created_by, created_by_id,
-		fallbacks, closed_to_bots, pruned_cursor)
-		VALUES (?1, ?2, 'idle', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, 0, ?12, ?13, ?14, ?15, ?16, ?17, 0)`)
+	qBotInsert       = stmt(`INSERT INTO bots (name, id, head, status, provider, family, model, instructions,
+		reasoning, tools, allowed, settings, workspace, budget_tokens, tokens_used, input_tokens,
+		cached_input_tokens, context_start, note, compaction, elision, compaction_instructions, compaction_model,
+		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor)
+		VALUES (?1, ?2, ?3, 'idle', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0, 0, ?14, ?15, ?16, ?17, ?18, ?19,
+		?20, ?21, ?22, ?23, ?24, 0)`)
+	qBotThinkLike = stmt(`UPDATE bots SET (prefix, below, "from", "to", elided) =
+		(SELECT prefix, below, "from", "to", elided FROM bots WHERE id = ?2) WHERE id = ?1`)
+
+	qBotConfigure = stmt(`UPDATE bots SET settings = ?2, workspace = ?3, budget_tokens = ?4, reasoning = ?5,
+		provider = ?6, model = ?7 WHERE id = ?1`)
 
 	qBotRun = stmt(`UPDATE bots SET status = 'running', running_turn = ?2, head = ?3, closed = ?3
 		WHERE id = ?1 AND running_turn IS NULL`)
@@ -87,7 +96,7 @@ func scanBot(s *sqlite.Stmt) (b Bot, err error) {
 		Name: s.ColumnText(0), ID: s.ColumnInt64(1), Head: s.ColumnInt64(2), Status: s.ColumnText(3),
 		RunningTurn: s.ColumnInt64(4), Closed: s.ColumnInt64(5), Provider: s.ColumnText(6),
 		Family: s.ColumnText(7), Model: s.ColumnText(8), Instructions: s.ColumnText(9),
-		Reasoning: s.ColumnText(10), Settings: colJSON(s, 14), Denials: colJSON(s, 15),
+		Reasoning: s.ColumnText(10), Denials: colJSON(s, 15),
 		ClientTools: colJSON(s, 13), Workspace: s.ColumnText(16), Budget: s.ColumnInt64(17),
 		TokensUsed: s.ColumnInt64(18), InputTokens: s.ColumnInt64(19), CachedTokens: s.ColumnInt64(20),
 		ContextStart: s.ColumnInt64(21), Note: s.ColumnInt64(22), Compaction: s.ColumnInt64(23),
@@ -103,6 +112,11 @@ func scanBot(s *sqlite.Stmt) (b Bot, err error) {
 		b.AllowedSet = true
 		if err := json.Unmarshal([]byte(s.ColumnText(12)), &b.Allowed); err != nil {
 			return b, rowInvalid("bots", b.ID, "allowed")
+		}
+	}
+	if !s.ColumnIsNull(14) {
+		if err := v2.Unmarshal(colBytes(s, 14, nil), &b.Settings); err != nil {
+			return b, rowInvalid("bots", b.ID, "settings")
 		}
 	}
 	return b, nil
@@ -164,11 +178,48 @@ func (tx *Tx) InsertBot(b *Bot) error {
 	if err != nil {
 		return err
 	}
+	var allowed any
+	if b.AllowedSet {
+		list, err := json.Marshal(b.Allowed)
+		if err != nil {
+			return err
+		}
+		allowed = string(list)
+	}
+	settings, err := settingsText(b.Settings)
+	if err != nil {
+		return err
+	}
 	b.Status = "idle"
-	return qBotInsert.exec(c, b.Name, b.ID, b.Provider, b.Family, b.Model, b.Instructions,
-		null(b.Reasoning), string(tools), nullRaw(b.Settings), null(b.Workspace), nullInt(b.Budget),
-		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy),
-		nullInt(b.CreatedByID), b.Fallbacks, b.ClosedToBots)
+	return qBotInsert.exec(c, b.Name, b.ID, nullInt(b.Head), b.Provider, b.Family, b.Model, b.Instructions,
+		null(b.Reasoning), string(tools), allowed, settings, null(b.Workspace), nullInt(b.Budget),
+		nullInt(b.ContextStart), nullInt(b.Note), nullInt(b.Compaction), nullInt(b.Elision),
+		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy), nullInt(b.CreatedByID),
+		nullInt(b.CacheBot), b.Fallbacks, b.ClosedToBots)
+}
+
+// ConfigureBot writes what may be replaced of a bot: settings, workspace,
+// budget, reasoning and model.
+func (tx *Tx) ConfigureBot(b *Bot) error {
+	settings, err := settingsText(b.Settings)
+	if err != nil {
+		return err
+	}
+	return tx.mustChange(qBotConfigure, b.ID, settings, null(b.Workspace), nullInt(b.Budget), null(b.Reasoning), b.Provider, b.Model)
+}
+
+// settingsText is a bot's settings as their column holds them.
+func settingsText(s protocol.Settings) (any, error) {
+	text, err := protocol.Append(nil, s)
+	if err != nil || string(text) == "{}" {
+		return nil, err
+	}
+	return string(text), nil
+}
+
+// ThinkLike gives a fork what its source knows of the thinking it may send.
+func (tx *Tx) ThinkLike(fork, source int64) error {
+	return tx.mustChange(qBotThinkLike, fork, source)
 }
 
 // RunBot makes turn the bot's current one with its prompt's node as head.

@@ -42,8 +42,7 @@ var (
 	qCallLast  = stmt(`SELECT ifnull(max(seq), -1) FROM tools WHERE turn = ?1`)
 	qCallExist = stmt(`SELECT 1 FROM tools WHERE turn = ?1 AND call_id = ?2`)
 
-	qCallIDAdd   = stmt(`INSERT OR IGNORE INTO call_ids (bot, call_id) VALUES (?1, ?2)`)
-	qCallIDTaken = stmt(`SELECT 1 FROM call_ids WHERE bot = ?1 AND call_id = ?2`)
+	qCallIDAdd = stmt(`INSERT OR IGNORE INTO call_ids (bot_id, call_id, node) VALUES (?1, ?2, ?3)`)
 
 	qArtifactAdd = stmt(`INSERT INTO artifacts (turn, call_id, stream, data, raw_bytes, file, truncated) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`)
 	qArtifact    = stmt(`SELECT rowid, length(data), raw_bytes, file FROM artifacts WHERE turn = ?1 AND call_id = ?2 AND stream = ?3`)
@@ -59,12 +58,12 @@ var (
 	qCheckpoint  = stmt(`INSERT OR IGNORE INTO checkpoints (bot, head) VALUES (?1, ?2)`)
 )
 
-// PlanCall records a call that a response planned.
-func (tx *Tx) PlanCall(turn int64, bot string, call ToolCall) error {
+// PlanCall records a call of a bot that a response, which ends at node, planned.
+func (tx *Tx) PlanCall(turn, bot, node int64, call ToolCall) error {
 	if err := qCallPlan.exec(tx.Conn(), turn, call.CallID, call.Name, call.Seq); err != nil {
 		return err
 	}
-	return qCallIDAdd.exec(tx.Conn(), bot, call.CallID)
+	return qCallIDAdd.exec(tx.Conn(), bot, call.CallID, node)
 }
 
 // SetCallStatus moves a call on.
@@ -89,11 +88,6 @@ func LastSeq(c *sqlite.Conn, turn int64) (n int, err error) {
 // HasCall reports whether a turn has a call of this id.
 func HasCall(c *sqlite.Conn, turn int64, callID string) (bool, error) {
 	return qCallExist.row(c, func(*sqlite.Stmt) {}, turn, callID)
-}
-
-// CallIDTaken reports whether a bot's history has a call of this id.
-func CallIDTaken(c *sqlite.Conn, bot string, callID string) (bool, error) {
-	return qCallIDTaken.row(c, func(*sqlite.Stmt) {}, bot, callID)
 }
 
 // AddArtifact keeps a stream of a call.

@@ -31,11 +31,12 @@ type Turn struct {
 	StartedMS    int64
 	FinishedMS   int64
 	External     json.RawMessage
+	IntoNode     int64 // of a steer that was taken in: its item
 }
 
 const turnColumns = `id, bot, request_id, prompt, prompt_node, from_bot, from_bot_id, from_turn,
 	origin, status, workspace, model, delivery, expected_turn, model_rounds, input_tokens,
-	output_tokens, cached_input_tokens, retries, paced_ms, started_ms, finished_ms, external`
+	output_tokens, cached_input_tokens, retries, paced_ms, started_ms, finished_ms, external, into_node`
 
 var (
 	qTurnByID      = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE id = ?1`)
@@ -52,6 +53,9 @@ var (
 	qTurnStart    = stmt(`UPDATE turns SET status = 'running', started_ms = ?2 WHERE id = ?1`)
 	qTurnStatus   = stmt(`UPDATE turns SET status = ?2 WHERE id = ?1`)
 	qTurnEnd      = stmt(`UPDATE turns SET status = ?2, finished_ms = ?3, retries = ?4, paced_ms = ?5 WHERE id = ?1`)
+	qTurnInto     = stmt(`UPDATE turns SET into_turn = ?2, into_node = ?3 WHERE id = ?1`)
+	qTurnsInto    = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE into_turn = ?1 ORDER BY into_node`)
+	qTurnNode     = stmt(`SELECT id FROM nodes WHERE turn = ?1`)
 	qTurnShare    = stmt(`UPDATE turns SET prompt = '', prompt_node = ?2 WHERE id = ?1`)
 	qTurnRound    = stmt(`UPDATE turns SET model_rounds = model_rounds + 1, input_tokens = input_tokens + ?2,
 		output_tokens = output_tokens + ?3, cached_input_tokens = cached_input_tokens + ?4,
@@ -82,7 +86,7 @@ func scanTurn(s *sqlite.Stmt) Turn {
 		ExpectedTurn: s.ColumnInt64(13), Rounds: s.ColumnInt64(14), Input: s.ColumnInt64(15),
 		Output: s.ColumnInt64(16), Cached: s.ColumnInt64(17), Retries: s.ColumnInt64(18),
 		PacedMS: s.ColumnInt64(19), StartedMS: s.ColumnInt64(20), FinishedMS: s.ColumnInt64(21),
-		External: colJSON(s, 22),
+		External: colJSON(s, 22), IntoNode: s.ColumnInt64(23),
 	}
 }
 
@@ -148,6 +152,18 @@ func (tx *Tx) SetTurnStatus(id int64, status string) error {
 func (tx *Tx) EndTurn(id int64, status string, now, retries, pacedMS int64) error {
 	return tx.mustChange(qTurnEnd, id, status, now, retries, pacedMS)
 }
+
+// SteerTurn records which turn took a steer in, and its item there.
+func (tx *Tx) SteerTurn(id, into, node int64) error { return tx.mustChange(qTurnInto, id, into, node) }
+
+// SteersInto are the steers that a turn took in, in order.
+func SteersInto(c *sqlite.Conn, turn int64) (list []Turn, err error) {
+	err = qTurnsInto.rows(c, func(s *sqlite.Stmt) error { list = append(list, scanTurn(s)); return nil }, turn)
+	return list, err
+}
+
+// TurnNode is the node of a turn's prompt, 0 while it has not started.
+func TurnNode(c *sqlite.Conn, turn int64) (int64, error) { return integer(c, qTurnNode, turn) }
 
 // SharePrompt keeps a large prompt only in its node (runtime.md 24).
 func (tx *Tx) SharePrompt(id, node int64) error { return tx.mustChange(qTurnShare, id, node) }

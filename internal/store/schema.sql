@@ -1,6 +1,6 @@
 -- The store's schema, version 1 (runtime.md 24). Names are normative. What is
--- added to them: the column "one" of tables with a single row, call_ids, and
--- indexes marked "own".
+-- added to them: the column "one" of tables with a single row, call_ids, inherited,
+-- and indexes marked "own".
 
 CREATE TABLE store (
   one        INTEGER PRIMARY KEY CHECK (one = 1),
@@ -198,11 +198,14 @@ CREATE TABLE turns (
   started_ms          INTEGER,
   finished_ms         INTEGER,
   external            TEXT, -- JSON: tools that brought outside content
+  into_turn           INTEGER, -- own: the turn that took a steer in
+  into_node           INTEGER, -- own: the steer's item in it
   prompt              TEXT NOT NULL,
   UNIQUE (bot, request_id)
 ) STRICT;
 CREATE INDEX turns_bot ON turns (bot, id);
 CREATE INDEX turns_prompt_node ON turns (prompt_node) WHERE prompt_node IS NOT NULL;
+CREATE INDEX turns_into ON turns (into_turn, into_node) WHERE into_turn IS NOT NULL; -- own: a turn's steers
 CREATE INDEX turns_running ON turns (id) WHERE status = 'running';
 CREATE INDEX turns_waiting ON turns (id) WHERE status = 'waiting';
 CREATE INDEX turns_paced ON turns (id) WHERE status = 'paced';
@@ -230,12 +233,24 @@ CREATE TABLE tools (
   PRIMARY KEY (turn, call_id)
 ) STRICT, WITHOUT ROWID;
 
--- Every call id ever used on a bot's own history: never pruned, gone with the
--- bot.
+-- The call ids of the nodes that are there, by the bot whose turn planned them,
+-- deleted or not: they are never pruned and go with their node.
 CREATE TABLE call_ids (
-  bot     TEXT NOT NULL REFERENCES bots (name),
+  bot_id  INTEGER NOT NULL,
   call_id TEXT NOT NULL,
-  PRIMARY KEY (bot, call_id)
+  node    INTEGER NOT NULL REFERENCES nodes (id), -- the last item of the response with the call
+  PRIMARY KEY (bot_id, call_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX call_ids_node ON call_ids (node); -- own: node deletion
+
+-- Whose turns made the part of its lineage that a fork did not: the nodes up to
+-- "through", and after that of the row before, are those of source, deleted or
+-- not.
+CREATE TABLE inherited (
+  bot_id  INTEGER NOT NULL,
+  through INTEGER NOT NULL,
+  source  INTEGER NOT NULL,
+  PRIMARY KEY (bot_id, through)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE processes (

@@ -103,7 +103,7 @@ func TestMigration(t *testing.T) {
 	t.Run("a step that breaks a reference is refused", func(t *testing.T) {
 		path := seed(t, "fine")
 		breaks := &schema{sql: schemaSQL, steps: []step{func(c *sqlite.Conn) error {
-			return script(c, "INSERT INTO call_ids VALUES ('nobody', 'x')")
+			return script(c, "INSERT INTO call_ids VALUES (1, 'x', 7)")
 		}}}
 		_, err := Open(Options{Path: path, schema: breaks})
 		e := wantCode(t, err, protocol.StoreMigrationFailed)
@@ -153,7 +153,8 @@ var normative = map[string]string{
 		"output_tokens I, cached_input_tokens I, retries I, paced_ms I, started_ms I?, finished_ms I?, external T?",
 	"retained_turns": "turn I, bot T",
 	"tools":          "turn I, call_id T, name T, seq I, status T, approval T?, served T?, steps T?",
-	"call_ids":       "bot T, call_id T",
+	"call_ids":       "bot_id I, call_id T, node I",
+	"inherited":      "bot_id I, through I, source I",
 	"processes":      "id I, bot_id I, turn I, call_id T, status T, result T?, delivered I?",
 	"artifacts":      "turn I, call_id T, stream T, data B?, raw_bytes I, file T?",
 	"seen_files":     "bot T, path T, size I, mtime_ns I, inode I, used I, hash B",

@@ -1,0 +1,6 @@
+//go:build !long
+
+package engine
+
+// lineageChecks is how many random histories a test run tries.
+const lineageChecks = "20"
