@@ -197,7 +197,13 @@ func (t *task) oldestPart(v *view, k cut, fits func(window.Span) bool) (part cut
 // promptsUpTo are the prompts of all turns that a cut covers whole: those kept
 // before and those of the span.
 func (t *task) promptsUpTo(v *view, k *cut) ([]window.Prompt, error) {
-	list, err := promptsOf(&v.ahead.compaction)
+	old := v.ahead.compaction
+	if old.Node != 0 {
+		if err := t.e.read(t.ctx, "summary", old.Texts); err != nil {
+			return nil, err
+		}
+	}
+	list, err := promptsOf(&old)
 	if err != nil {
 		return nil, err
 	}

@@ -53,9 +53,11 @@ type task struct {
 	last      *view  // of the last answered call
 	purpose   string // of the call under way, as its usage names it
 	triedAt   int64  // the head at which a summary failed: not again there
+	summedAt  int64  // the head at which one was made: one step at a boundary
 	shrunk    bool   // room was made for the call that the provider found too long
 	warm      warmer
-	output    int64 // the last node the model wrote, 0 while not looked up
+	onLineage map[int64]bool // results that read has found on the lineage
+	output    int64          // the last node the model wrote, 0 while not looked up
 }
 
 // stop is why a turn is ended from outside; the first one wins.

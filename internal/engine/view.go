@@ -30,6 +30,7 @@ type view struct {
 	fallbacks    bool
 	tools        *toolSet
 	cacheBot     int64
+	compacts     bool // the bot is summarized
 
 	start     int64 // the window's first node
 	turnStart int64 // the first node of the newest turn
@@ -133,6 +134,7 @@ func (t *task) newView(c *store.Conn) (*view, error) {
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
 		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools),
+		compacts: bot.CompactionInstructions != "",
 	}
 	if v.cacheBot == 0 {
 		v.cacheBot = bot.ID
