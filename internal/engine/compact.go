@@ -362,8 +362,12 @@ func (t *task) summaryOf(v *view, k *cut, done *model.Completion) (*installing, 
 		return nil, protocol.Fail(protocol.CompactionNotSmaller, fmt.Sprintf(
 			"the context would take %d bytes in %d items in place of %d in %d", n.after.Bytes, n.after.Items, n.before.Bytes, n.before.Items))
 	}
+	if full := t.limits().Share(75); n.after.Bytes <= full.Bytes && n.after.Items <= full.Items {
+		n.start = k.node.ID // what a window had left out is shown again
+		w.start = n.start
+	}
 	if k.catchUp {
-		return n, nil // more is to be summarized before it fits
+		return n, nil // more may have to be summarized before it fits
 	}
 	kept := t.note
 	err = t.e.read(t.ctx, "summary_room", func(c *store.Conn) error { return t.window(c, w, t.limits()) })
