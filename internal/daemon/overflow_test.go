@@ -228,3 +228,51 @@ func TestProviderContext(t *testing.T) {
 		}
 	})
 }
+
+func TestCatchUpInsideATurn(t *testing.T) {
+	t.Parallel()
+	eachFamily(t, func(t *testing.T, family string) {
+		h := newHost(t, "")
+		h.set.Limits.ContextBytes = 24 << 10
+		bigFiles(t, h, 1, 3<<10)
+		var failing atomic.Bool
+		failing.Store(true)
+		s := h.fake(family, fakemodel.Options{Window: true, Keep: 100, Bodies: true, Handler: func(r *fakemodel.Request) fakemodel.Reply {
+			switch {
+			case asksSummary(r) && failing.Load():
+				return fakemodel.Say("", fakemodel.Call("shell", `{"command":"true"}`))
+			case asksSummary(r):
+				return fakemodel.Say("SUMMARY")
+			case r.Prompt == "work on":
+				return fakemodel.Say("next", fakemodel.Call("shell", `{"command":"cat f0"}`))
+			}
+			return fakemodel.Say("fine")
+		}})
+		k := h.start().dial()
+		k.cbot("Ada", h.workspace, "shell", "")
+		if o := k.run("Ada", "r1", "work on"); o.Status != "failed" || *o.Error != "context_limit" {
+			t.Fatalf("outcome %+v", o)
+		}
+		failing.Store(false)
+		t.Run("a turn that alone is too big for the summarizer is cut inside, oldest part first", func(t *testing.T) {
+			k.follow("Ada", 0)
+			var events []protocol.Compacted
+			for i := range 4 {
+				sub := k.submit("Ada", fmt.Sprint("after", i), "rest", "")
+				events = append(events, compacted(k.until("turn_finished", sub.Turn))...)
+				if o := k.result("Ada", sub.Turn); o.Status != "completed" {
+					t.Fatalf("outcome %+v", o)
+				}
+			}
+			if len(events) == 0 || !events[0].CatchUp || string(events[0].Pinned) == "null" || events[0].CoveredTurns[1] != 1 {
+				t.Fatalf("summaries %+v", events)
+			}
+			reqs := s.Requests()
+			body := string(reqs[len(reqs)-1].Body)
+			if !strings.Contains(body, "Summary of the first part of turn 1") || strings.Count(body, `"work on"`) != 1 || !strings.Contains(body, "middle-000") {
+				t.Errorf("the last request lacks the summary, the pinned prompt or the rest of the turn: %.1500s", body)
+			}
+		})
+		s.Verify(t)
+	})
+}

@@ -36,11 +36,15 @@ func (t *task) summaryPinned(c *store.Conn, version int64, a *ahead) (err error)
 		}
 	}
 	if t.summary.node != k.Node || t.summary.cut != k.Cut {
-		prompts, err := promptsOf(k)
+		whole := *k
+		if err := whole.Texts(c); err != nil {
+			return err
+		}
+		prompts, err := promptsOf(&whole)
 		if err != nil {
 			return err
 		}
-		t.summary = pinnedSummary{node: k.Node, cut: k.Cut, block: t.encodeSummary(k, prompts)}
+		t.summary = pinnedSummary{node: k.Node, cut: k.Cut, block: t.encodeSummary(&whole, prompts)}
 	}
 	a.summary = t.summary.block
 	return nil
@@ -68,16 +72,19 @@ const purposeCompaction = "compaction"
 // (runtime.md 21). It reports whether the view got smaller. A summary that
 // fails leaves the old view, says so, and lets the turn go on.
 func (t *task) compact(v *view) (bool, error) {
-	if t.triedAt == t.head {
+	if !v.compacts || t.triedAt == t.head || t.summedAt == t.head {
 		return false, nil
 	}
-	bot, err := t.botRow()
-	if err != nil || bot.CompactionInstructions == "" {
-		return false, err
-	}
 	p := t.policy()
+	if v.start <= v.ahead.compaction.Cut && !p.Full(v.size) {
+		return false, nil // the view shows all there is
+	}
 	before, err := t.sinceSummary(v)
 	if err != nil || !p.Full(before) {
+		return false, err
+	}
+	bot, err := t.botRow()
+	if err != nil {
 		return false, err
 	}
 	_, pinned := v.ahead.blocks(v.ahead.compaction.Cut, nil)
@@ -85,17 +92,21 @@ func (t *task) compact(v *view) (bool, error) {
 	if err != nil || !ok || !p.Worth(k.span) {
 		return false, err
 	}
-	return t.summarize(v, &bot, &k, p.Bounds)
+	made, err := t.summarize(v, &bot, &k, p.Bounds)
+	if made {
+		t.summedAt = t.head
+	}
+	return made, err
 }
 
 // compactAll summarizes as much as may be, for a view that does not fit
 // otherwise. input bounds what the summarizer is shown.
 func (t *task) compactAll(v *view, input window.Bounds) (bool, error) {
-	if t.triedAt == t.head {
+	if !v.compacts || t.triedAt == t.head {
 		return false, nil
 	}
 	bot, err := t.botRow()
-	if err != nil || bot.CompactionInstructions == "" {
+	if err != nil {
 		return false, err
 	}
 	k, ok, err := t.findCut(v, func(window.Span) bool { return true })
@@ -349,8 +360,12 @@ func (t *task) summaryOf(v *view, k *cut, done *model.Completion) (*installing, 
 		return nil, protocol.Fail(protocol.CompactionNotSmaller, fmt.Sprintf(
 			"the context would take %d bytes in %d items in place of %d in %d", n.after.Bytes, n.after.Items, n.before.Bytes, n.before.Items))
 	}
+	if full := t.limits().Share(75); n.after.Bytes <= full.Bytes && n.after.Items <= full.Items {
+		n.start = k.node.ID // what a window had left out is shown again
+		w.start = n.start
+	}
 	if k.catchUp {
-		return n, nil // more is to be summarized before it fits
+		return n, nil // more may have to be summarized before it fits
 	}
 	kept := t.note
 	err = t.e.read(t.ctx, "summary_room", func(c *store.Conn) error { return t.window(c, w, t.limits()) })

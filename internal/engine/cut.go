@@ -51,7 +51,8 @@ func (t *task) walkBack(from int64, f func(c *store.Conn, n *store.Node) (bool, 
 
 // findCut finds the newest boundary that may be the next cut and whose tail
 // satisfies holds: a turn's prompt, or a round's start inside the newest turn.
-// ok is false when there is none.
+// Where no tail does, since what is to be summarized is one long turn that is
+// over, it is the oldest prompt after that. ok is false when there is none.
 func (t *task) findCut(v *view, holds func(tail window.Span) bool) (k cut, ok bool, err error) {
 	newest, err := t.newestOutput()
 	if err != nil {
@@ -88,14 +89,16 @@ func (t *task) findCut(v *view, holds func(tail window.Span) bool) (k cut, ok bo
 			}
 		}
 		if found {
-			k.node, ok = after, true
+			k.node = after
 			return false, nil
 		}
-		inNewest = inNewest && after.Turn == 0
+		if after.Turn != 0 {
+			inNewest, k.node = false, after
+		}
 		after = *n
 		return true, nil
 	})
-	if err != nil || !ok {
+	if err != nil || k.node.ID == 0 {
 		return k, false, err
 	}
 	return k, true, t.measureCut(v, &k)
@@ -197,7 +200,13 @@ func (t *task) oldestPart(v *view, k cut, fits func(window.Span) bool) (part cut
 // promptsUpTo are the prompts of all turns that a cut covers whole: those kept
 // before and those of the span.
 func (t *task) promptsUpTo(v *view, k *cut) ([]window.Prompt, error) {
-	list, err := promptsOf(&v.ahead.compaction)
+	old := v.ahead.compaction
+	if old.Node != 0 {
+		if err := t.e.read(t.ctx, "summary", old.Texts); err != nil {
+			return nil, err
+		}
+	}
+	list, err := promptsOf(&old)
 	if err != nil {
 		return nil, err
 	}

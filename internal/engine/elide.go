@@ -33,7 +33,7 @@ func (t *task) stubOf(r model.Result) func(int64) []byte {
 // view is full and enough is saved (runtime.md 20). It reports whether it did.
 func (t *task) elide(v *view) (bool, error) {
 	p := t.policy()
-	if !p.FullBytes(v.size) || !contains(t.effective, "read") {
+	if !p.FullBytes(v.size) || v.savable < p.Least() || !contains(t.effective, "read") {
 		return false, nil
 	}
 	newest, err := t.newestOutput()

@@ -251,12 +251,18 @@ func (p *past) ToolResult(ctx context.Context, node int64) (string, error) {
 	text := ""
 	err := t.e.read(ctx, "tool_result", func(c *store.Conn) error {
 		missing := failure(protocol.ResultNotFound, "node %d is no tool result of this conversation", node)
-		ok, err := store.InLineage(ctx, c, t.head, node)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return missing
+		if !t.onLineage[node] { // looked up once for a result and turn
+			ok, err := store.InLineage(ctx, c, t.head, node)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return missing
+			}
+			if t.onLineage == nil {
+				t.onLineage = map[int64]bool{}
+			}
+			t.onLineage[node] = true
 		}
 		item, _, err := store.ItemOf(c, nil, node)
 		if err != nil {

@@ -64,6 +64,8 @@ type task struct {
 	purpose    string            // of the call under way, as its usage names it
 	summarizer *model.ModelUsage // that the call under way asks, where it is another than the bot's
 	triedAt    int64             // the head at which a summary failed: not again there
+	summedAt   int64             // the head at which one was made: one step at a boundary
+	onLineage  map[int64]bool    // results that read has found on the lineage
 	shrunk     bool              // room was made for the call that the provider found too long
 	warm       warmer
 	output     int64 // the last node the model wrote, 0 while not looked up

@@ -24,12 +24,14 @@ type view struct {
 	span    window.Span // of the window's items alone
 	bytes   int64       // of the joined items, as sent
 	skipped int64       // items of the lineage left out
+	savable int64       // what stubs could save that are not sent yet
 
 	instructions string
 	reasoning    string
 	fallbacks    bool
 	tools        *toolSet
 	cacheBot     int64
+	compacts     bool // the bot is summarized
 
 	start     int64 // the window's first node
 	turnStart int64 // the first node of the newest turn
@@ -136,6 +138,7 @@ func (t *task) newView(c *store.Conn) (*view, error) {
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
 		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools),
+		compacts: bot.CompactionInstructions != "",
 	}
 	if v.cacheBot == 0 {
 		v.cacheBot = bot.ID
@@ -585,11 +588,13 @@ func (v *view) list(c *store.Conn, t *task) error {
 // node is how an item of stored bytes goes into the view.
 func (v *view) node(n *store.Node, bytes int64) viewNode {
 	out := viewNode{id: n.ID, bytes: int32(bytes), thinking: int32(n.Thinking)}
-	switch {
-	case n.Elided > 0 && n.ID <= v.floor.node:
+	if n.Elided > 0 && n.ID <= v.floor.node {
 		out.stub = true
 		out.bytes -= int32(n.Elided)
-	case n.Pictures > 0:
+		return out
+	}
+	v.savable += n.Elided
+	if n.Pictures > 0 {
 		out.pics = &itemPictures{}
 	}
 	return out

@@ -47,6 +47,8 @@ var rowChecks = []string{
 	"SELECT 'bot ' || name || ': its current turn is missing' FROM bots WHERE running_turn IS NOT NULL AND running_turn NOT IN (SELECT id FROM turns WHERE bot = bots.name)",
 	"SELECT 'node ' || id || ': its parent is not older' FROM nodes WHERE parent >= id",
 	"SELECT 'node ' || n.id || ': its depth does not follow its parent''s' FROM nodes n JOIN nodes p ON p.id = n.parent WHERE n.depth <> p.depth + 1",
+	"SELECT 'node ' || n.id || ': what its lineage''s stubs save does not add up' FROM nodes n LEFT JOIN nodes p ON p.id = n.parent WHERE n.total_elided <> ifnull(p.total_elided, 0) + n.elided",
+	"SELECT 'node ' || n.id || ': its stub is missing, or not as long as recorded' FROM nodes n LEFT JOIN stubs s ON s.node = n.id WHERE n.elided <> ifnull(length(n.item) - length(s.item), 0)",
 	"SELECT 'node ' || id || ': its item is not JSON' FROM nodes WHERE NOT json_valid(CAST(item AS TEXT))",
 	"SELECT 'turn ' || turn || ': call ' || call_id || ' belongs to no turn' FROM tools WHERE turn NOT IN (SELECT id FROM turns)",
 }

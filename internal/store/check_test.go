@@ -48,6 +48,8 @@ func TestCheck(t *testing.T) {
 		{"an item that is no JSON is named", "UPDATE nodes SET item = x'00' WHERE id = 9", "node 9: its item is not JSON"},
 		{"a missing current turn is named", "UPDATE bots SET running_turn = 9999 WHERE id = 3", "bot bot3: its current turn is missing"},
 		{"a broken depth is named", "UPDATE nodes SET depth = 7 WHERE id = 9", "node 9: its depth"},
+		{"savings that do not add up are named", "UPDATE nodes SET total_elided = 1 WHERE id = 9", "node 9: what its lineage's stubs save"},
+		{"a missing stub is named", "DELETE FROM stubs WHERE node = 8", "node 8: its stub is missing"},
 		{"a sequence behind its ids is named", "UPDATE turn_sequence SET last_id = 399", "turn 400: its id is above the sequence"},
 		{"a missing reference is named", "PRAGMA foreign_keys = OFF; DELETE FROM bots WHERE id = 3", "names a missing row of bots"},
 	} {
@@ -109,7 +111,8 @@ func soundStore(t *testing.T) []byte {
 	fill(t, s)
 	err := s.Do("repair", func(tx *Tx) error {
 		return script(tx.Conn(), `UPDATE bot_sequence SET last_id = 400; UPDATE turn_sequence SET last_id = 400;
-			UPDATE nodes SET item = CAST('{}' AS BLOB);`)
+			UPDATE stubs SET item = CAST('0' AS BLOB);
+			UPDATE nodes SET item = CAST('{}' AS BLOB), elided = (id % 2 = 0), total_elided = id / 2;`)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,9 +24,9 @@ var (
 		OR EXISTS (SELECT 1 FROM elisions WHERE previous = ?1)`)
 	qBotElision = stmt(`UPDATE bots SET elision = ?2 WHERE id = ?1`)
 
-	qCompactionGet = stmt(`SELECT previous, cut, pinned, covered_from, covered_to, summary, prompts
-		FROM compactions WHERE node = ?1`)
-	qCompactionAdd = stmt(`INSERT INTO compactions (node, previous, cut, pinned, covered_from, covered_to, summary, prompts)
+	qCompactionGet   = stmt(`SELECT previous, cut, pinned, covered_from, covered_to FROM compactions WHERE node = ?1`)
+	qCompactionTexts = stmt(`SELECT summary, prompts FROM compactions WHERE node = ?1`)
+	qCompactionAdd   = stmt(`INSERT INTO compactions (node, previous, cut, pinned, covered_from, covered_to, summary, prompts)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`)
 	qCompactionExtend = stmt(`UPDATE compactions SET cut = ?2, pinned = ?3, covered_to = ?4, summary = ?5, prompts = ?6
 		WHERE node = ?1`)
@@ -99,7 +99,16 @@ type Compaction struct {
 	Prompts     json.RawMessage
 }
 
-// CompactionByNode reads a version; a zero one for node 0.
+// Texts reads what k says, which may be long.
+func (k *Compaction) Texts(c *sqlite.Conn) error {
+	ok, err := qCompactionTexts.row(c, func(s *sqlite.Stmt) { k.Summary, k.Prompts = s.ColumnText(0), colJSON(s, 1) }, k.Node)
+	if err == nil && !ok {
+		err = rowInvalid("compactions", k.Node, "node")
+	}
+	return err
+}
+
+// CompactionByNode reads a version but for its texts; a zero one for node 0.
 func CompactionByNode(c *sqlite.Conn, node int64) (k Compaction, err error) {
 	if node == 0 {
 		return k, nil
@@ -107,7 +116,7 @@ func CompactionByNode(c *sqlite.Conn, node int64) (k Compaction, err error) {
 	ok, err := qCompactionGet.row(c, func(s *sqlite.Stmt) {
 		k = Compaction{
 			Node: node, Previous: s.ColumnInt64(0), Cut: s.ColumnInt64(1), Pinned: s.ColumnInt64(2),
-			CoveredFrom: s.ColumnInt64(3), CoveredTo: s.ColumnInt64(4), Summary: s.ColumnText(5), Prompts: colJSON(s, 6),
+			CoveredFrom: s.ColumnInt64(3), CoveredTo: s.ColumnInt64(4),
 		}
 	}, node)
 	if err == nil && !ok {

@@ -20,9 +20,11 @@ func (p Policy) Holds(tail, pinned Span) bool {
 }
 
 // Worth reports whether a span is large enough for a summary that is not
-// forced: a sixteenth of either envelope.
+// forced: an eighth of what lies between the two shares, of either envelope.
+// Else a context that pinned blocks fill would be summarized round by round.
 func (p Policy) Worth(span Span) bool {
-	return span.Bytes >= p.Bounds.Bytes/16 || span.Items >= max(p.Bounds.Items/16, 1)
+	between := max(p.At-p.Keep, 1)
+	return span.Bytes >= p.Bounds.Bytes*between/800 || span.Items >= max(p.Bounds.Items*between/800, 1)
 }
 
 // Prompt is a covered turn's prompt that is kept as it was, up to 2 KiB.

@@ -11,7 +11,7 @@ import (
 // 20, 21).
 type Policy struct {
 	Bounds Bounds
-	At     int64 // percent of an envelope at which room is made
+	At     int64 // percent of an envelope at which room is made; 0: never
 	Keep   int64 // percent of an envelope that is kept as it is; below At
 	Output int64 // cap on output tokens, 0 when not known
 }
@@ -22,12 +22,12 @@ func (p Policy) Headroom() int64 { return min(4*p.Output, p.Bounds.Bytes/4) }
 
 // FullBytes reports whether a view takes so many bytes that room is to be made.
 func (p Policy) FullBytes(view Span) bool {
-	return view.Bytes >= p.Bounds.Bytes*p.At/100-p.Headroom()
+	return p.At > 0 && view.Bytes >= p.Bounds.Bytes*p.At/100-p.Headroom()
 }
 
 // Full is FullBytes, or the same of the items.
 func (p Policy) Full(view Span) bool {
-	return p.FullBytes(view) || view.Items >= p.Bounds.Items*p.At/100
+	return p.FullBytes(view) || p.At > 0 && view.Items >= p.Bounds.Items*p.At/100
 }
 
 // Least is what an ordinary move of the elision floor must save, in bytes.
