@@ -11,7 +11,7 @@ import (
 
 // All is every built-in tool, sorted by name.
 func All() []Tool {
-	return []Tool{echoTool, editTool, historyTool, noteTool, readTool, shellTool, waitTool, writeTool, writeStdinTool}
+	return []Tool{patchTool, echoTool, editTool, historyTool, noteTool, readTool, shellTool, waitTool, fetchTool, writeTool, writeStdinTool}
 }
 
 // Lookup finds a built-in tool.

@@ -1,0 +1,154 @@
+package tool
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"slices"
+	"strconv"
+
+	"agent/protocol"
+)
+
+var (
+	//go:embed apply_patch.md
+	patchText string
+	//go:embed apply_patch.json
+	patchParameters string
+)
+
+// patchTool changes several files by one patch (runtime.md 11, apply_patch).
+var patchTool = &builtin[patchArgs]{
+	name: "apply_patch", description: patchText, parameters: patchParameters, check: checkPatch, run: runPatch,
+}
+
+type patchArgs struct {
+	Patch arg[string] `json:"patch"`
+}
+
+const maxPatch = 1 << 20 // bytes
+
+func checkPatch(a *patchArgs) *Failure {
+	if f := required("patch", a.Patch); f != nil {
+		return f
+	}
+	if n := len(a.Patch.value); n > maxPatch {
+		return failuref(protocol.ToolInputLimit, "patch is %d bytes; at most %d are taken: make several patches of it", n, maxPatch)
+	}
+	_, f := parsePatch(a.Patch.value)
+	return f
+}
+
+// runPatch locks all files that the patch names and that are there, plans the
+// whole patch, and only then writes. The locks are taken in one order by all
+// calls, so that two patches of the same files cannot wait for each other.
+func runPatch(ctx context.Context, env *Env, a *patchArgs) Result {
+	sections, f := parsePatch(a.Patch.value)
+	if f != nil {
+		return env.refuse(f)
+	}
+	const what = "the patch"
+	for {
+		ids, err := beside(ctx, fileWork, func() []fileID { return env.patchFiles(sections) })
+		if err != nil {
+			return env.refuse(leftFailure(what, err))
+		}
+		release, err := fileLocks.takeAll(ctx, ids)
+		if err != nil {
+			return env.refuse(leftFailure(what, err))
+		}
+		c, err := beside(ctx, fileWork, func() changed {
+			defer release() // when the work ends, which may be after the call
+			if !slices.Equal(env.patchFiles(sections), ids) {
+				return changed{moved: true}
+			}
+			return changed{result: env.applyPatch(ctx, sections)}
+		})
+		switch {
+		case err != nil:
+			if !errors.As(err, new(leftBehind)) {
+				release()
+			}
+			return env.refuse(leftFailure(what, err))
+		case !c.moved:
+			return c.result
+		}
+	}
+}
+
+// applyPatch plans the patch, then writes it, under the locks.
+func (e *Env) applyPatch(ctx context.Context, sections []*section) Result {
+	steps, f := e.planPatch(ctx, sections)
+	if f != nil {
+		return e.refuse(f)
+	}
+	return e.writePatch(ctx, sections, steps)
+}
+
+// patchFiles names the files that a patch touches and that are there, in the
+// order in which they are locked. What is wrong with a path is found later,
+// under the locks.
+func (e *Env) patchFiles(sections []*section) []fileID {
+	var ids []fileID
+	for _, s := range sections {
+		for _, given := range s.paths() {
+			if id, ok := e.find(given).id(); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.SortFunc(ids, fileID.compare)
+	return slices.Compact(ids)
+}
+
+func (a fileID) compare(b fileID) int {
+	if a.device != b.device {
+		if a.device < b.device {
+			return -1
+		}
+		return 1
+	}
+	switch {
+	case a.inode < b.inode:
+		return -1
+	case a.inode > b.inode:
+		return 1
+	}
+	return 0
+}
+
+// takeAll takes the locks of files, which are sorted and different, or none of
+// them and the cause of ctx's end.
+func (l *locks) takeAll(ctx context.Context, ids []fileID) (release func(), err error) {
+	var releases []func()
+	release = func() {
+		for _, r := range releases {
+			r()
+		}
+	}
+	for _, id := range ids {
+		r, err := l.take(ctx, id)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		releases = append(releases, r)
+	}
+	return release, nil
+}
+
+// patchResult is what the model is told of sections that were applied.
+func (e *Env) patchResult(sections []*section) Result {
+	b := []byte(`{"applied":[`)
+	for i, s := range sections {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendQuoted(append(b, `{"path":`...), string(e.Redact.Bytes([]byte(s.where()))))
+		b = appendQuoted(append(b, `,"action":`...), s.action)
+		b = strconv.AppendInt(append(b, `,"added":`...), int64(s.added), 10)
+		b = strconv.AppendInt(append(b, `,"removed":`...), int64(s.removed), 10)
+		b = append(b, '}')
+	}
+	return Result{Output: string(append(b, `]}`...))}
+}
