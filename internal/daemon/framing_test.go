@@ -333,7 +333,6 @@ func TestCreateAndSubmit(t *testing.T) {
 			`"closed":true`:                              protocol.InvalidSetting,
 			`"network":false`:                            protocol.SandboxUnavailable,
 			`"writable_roots":["/tmp"]`:                  protocol.InvalidWritableRoot,
-			`"client_tools":[{"name":"t","description":"d","parameters":{"type":"object"},"tag":"x"}]`: protocol.InvalidClientTool,
 		} {
 			k.refused(code, "create", base+","+more)
 		}

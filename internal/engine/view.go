@@ -67,9 +67,13 @@ func (t *task) planOn(c *store.Conn) (*view, error) {
 	if !ok {
 		return nil, protocol.Fail(protocol.BotNotFound, t.name)
 	}
+	declared, err := clientTools(&bot)
+	if err != nil {
+		return nil, err
+	}
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
-		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools),
+		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools, declared),
 	}
 	if v.cacheBot == 0 {
 		v.cacheBot = bot.ID

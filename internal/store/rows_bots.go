@@ -62,8 +62,8 @@ var (
 	qBotInsert       = stmt(`INSERT INTO bots (name, id, status, provider, family, model, instructions,
 		reasoning, tools, settings, workspace, budget_tokens, tokens_used, input_tokens,
 		cached_input_tokens, compaction_instructions, compaction_model, created_by, created_by_id,
-		fallbacks, closed_to_bots, pruned_cursor)
-		VALUES (?1, ?2, 'idle', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, 0, ?12, ?13, ?14, ?15, ?16, ?17, 0)`)
+		fallbacks, closed_to_bots, pruned_cursor, client_tools)
+		VALUES (?1, ?2, 'idle', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, 0, ?12, ?13, ?14, ?15, ?16, ?17, 0, ?18)`)
 
 	qBotRun = stmt(`UPDATE bots SET status = 'running', running_turn = ?2, head = ?3, closed = ?3
 		WHERE id = ?1 AND running_turn IS NULL`)
@@ -168,7 +168,7 @@ func (tx *Tx) InsertBot(b *Bot) error {
 	return qBotInsert.exec(c, b.Name, b.ID, b.Provider, b.Family, b.Model, b.Instructions,
 		null(b.Reasoning), string(tools), nullRaw(b.Settings), null(b.Workspace), nullInt(b.Budget),
 		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy),
-		nullInt(b.CreatedByID), b.Fallbacks, b.ClosedToBots)
+		nullInt(b.CreatedByID), b.Fallbacks, b.ClosedToBots, nullRaw(b.ClientTools))
 }
 
 // RunBot makes turn the bot's current one with its prompt's node as head.
