@@ -152,6 +152,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 				Active: limits.Active, Processes: limits.Processes, Detached: limits.Detached, Pending: limits.Pending, PendingBytes: limits.PendingBytes,
 				Context:   window.Bounds{Bytes: limits.ContextBytes, Items: limits.ContextItems},
 				NoteTurns: limits.NoteTurns, Stall: time.Duration(limits.StallTimeoutSeconds) * time.Second, CacheTTL: limits.CacheTTL,
+				Hold: time.Duration(limits.ApprovalHoldMS) * time.Millisecond,
 			},
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},

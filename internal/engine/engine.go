@@ -31,6 +31,7 @@ type Limits struct {
 	MaxOutput    int64
 	Stall        time.Duration
 	CacheTTL     string
+	Hold         time.Duration // how long a turn waits live for a served call
 }
 
 // Live takes what is not durable to whoever follows a bot now. It must not
@@ -84,6 +85,7 @@ type Engine struct {
 	pending   pending
 	waits     waits
 	procs     processes
+	served    served
 
 	mu       sync.Mutex
 	live     map[int64]*task       // by bot id: from the commit that starts a turn to the one that ends it
@@ -115,6 +117,7 @@ func New(cfg Config) *Engine {
 	}
 	e.toolSets.init(e)
 	e.procs.init()
+	e.served.init()
 	return e
 }
 
