@@ -69,7 +69,9 @@ func TestConfigure(t *testing.T) {
 			`"model":"other/x"`: protocol.ProviderFamilyMismatch, `"settings":{"nope":1}`: protocol.InvalidSetting,
 			`"gates":[{"tag":"me","tools":["shell"]}]`: protocol.InvalidGate, `"rules":{"files":[]}`: protocol.InvalidRules,
 			`"sandbox":"read-only"`: protocol.SandboxUnavailable, `"sandbox":""`: protocol.InvalidSandbox, `"network":false`: protocol.SandboxUnavailable,
-			`"client_tools":[{"name":"t","description":"d","parameters":{"type":"object"},"tag":"x"}]`: protocol.InvalidClientTool,
+			`"client_tools":[{"name":"t","description":"d","parameters":{"type":"array"},"tag":"x"}]`:      protocol.InvalidClientTool,
+			`"client_tools":[{"name":"shell","description":"d","parameters":{"type":"object"},"tag":"x"}]`: protocol.ToolNameTaken,
+			`"client_tools":[{"name":"t","description":"d","parameters":{"type":"object"},"tag":""}]`:      protocol.InvalidTag,
 		} {
 			k.refused(code, "configure", `"bot":"Ada",`+members)
 		}
@@ -99,7 +101,7 @@ func TestConfigure(t *testing.T) {
 			{"keep_warm_seconds", []string{"0", "299"}, []string{"-1", "300"}},
 			{"cache_ttl", []string{`"5m"`, `"1h"`}, []string{`"2h"`, `""`, "5"}},
 			{"web_search", []string{`"live"`, `"cached"`}, []string{`"off"`}},
-			{"approval_hold_ms", []string{"null"}, []string{"0"}},
+			{"approval_hold_ms", []string{"0", "600000", "null"}, []string{"-1", "600001"}},
 		} {
 			for _, v := range row.good {
 				if b := set(fmt.Sprintf(`"settings":{%q:%s}`, row.key, v)); v != "null" && !strings.Contains(settingsLine(t, b), fmt.Sprintf(`%q:%s`, row.key, v)) {

@@ -87,13 +87,13 @@ func TestFraming(t *testing.T) {
 	})
 	t.Run("an op that this build lacks answers as an unknown one and is not among the capabilities", func(t *testing.T) {
 		k := p.dial()
-		k.request("serve_tools", `"tag":"x"`)
-		if l := k.read(); l.str("error") != "invalid_json" || string(l.fields["id"]) != "null" || !strings.Contains(l.str("detail"), "serve_tools") {
+		k.request("serve_approvals", `"tag":"x"`)
+		if l := k.read(); l.str("error") != "invalid_json" || string(l.fields["id"]) != "null" || !strings.Contains(l.str("detail"), "serve_approvals") {
 			t.Errorf("got %s", l.raw)
 		}
 		var r protocol.Ready
 		json.Unmarshal(k.ready, &r)
-		if r.Has("client_tools") || !r.Has("submit") {
+		if r.Has("approvals") || !r.Has("submit") {
 			t.Errorf("capabilities %v", r.Capabilities)
 		}
 	})
@@ -329,11 +329,10 @@ func TestCreateAndSubmit(t *testing.T) {
 			`"sandbox":"none"`:                           protocol.InvalidSandbox,
 			`"approve":["echo"],"approver":"manual"`:     protocol.InvalidGate,
 			`"rules":{"files":[{"name":"a","text":""}]}`: protocol.InvalidRules,
-			`"settings":{"approval_hold_ms":1}`:          protocol.InvalidSetting,
+			`"settings":{"approval_hold_ms":600001}`:     protocol.InvalidSetting,
 			`"closed":true`:                              protocol.InvalidSetting,
 			`"network":false`:                            protocol.SandboxUnavailable,
 			`"writable_roots":["/tmp"]`:                  protocol.InvalidWritableRoot,
-			`"client_tools":[{"name":"t","description":"d","parameters":{"type":"object"},"tag":"x"}]`: protocol.InvalidClientTool,
 		} {
 			k.refused(code, "create", base+","+more)
 		}

@@ -12,7 +12,7 @@ import (
 var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
-	"budgets", "prune", "shutdown_grace", "inspect",
+	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts",
 }
 
@@ -42,6 +42,8 @@ func (s *session) handle(req protocol.Request) {
 		s.shutdown(req, p)
 	case *protocol.Wait:
 		s.wait(id, p)
+	case *protocol.ServeTools:
+		s.serveTools(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
 	case *protocol.Delete:
@@ -103,6 +105,12 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.Fork(ctx, p))
 	case *protocol.Configure:
 		return some(e.Configure(p))
+	case *protocol.RenewTools:
+		return some(e.RenewTools(s, p))
+	case *protocol.ToolCallsRequest:
+		return some(e.ToolCalls(ctx, s, p))
+	case *protocol.ToolResult:
+		return some(e.ToolResult(s, p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	}

@@ -117,6 +117,21 @@ func (o *output) putWhen(line []byte, ok func() bool) bool {
 	return true
 }
 
+// putNow is putWhen where that need not wait. It reports whether the line is
+// dealt with: queued, or dropped as one that nobody wants any more.
+func (o *output) putNow(line []byte, ok func() bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.ended || !ok() {
+		return true
+	}
+	if len(o.lines) >= protocol.MaxQueueLines/2 || o.bytes > protocol.MaxQueueBytes/2 {
+		return false
+	}
+	o.push(outLine{line: line})
+	return true
+}
+
 // delta queues streamed text. It joins the turn's delta that waits, and is
 // dropped when the queue is more than half full: it never closes a session.
 func (o *output) delta(kind, bot string, turn int64, text string) {

@@ -33,6 +33,7 @@ type session struct {
 	waits    map[int64]func()
 	waitSeq  int64
 	replays  sync.WaitGroup
+	pushes   pushes
 }
 
 // slot is the place of an admission's answer.
@@ -65,6 +66,7 @@ func (s *session) serve(r io.Reader) {
 	s.waitAdmitted()
 	close(s.inputDone)
 	s.forgetWaits()
+	s.d.engine.Unserve(s)
 	for _, fl := range s.follows {
 		s.stopFollow(fl)
 	}

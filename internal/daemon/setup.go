@@ -153,6 +153,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 				Context:   window.Bounds{Bytes: limits.ContextBytes, Items: limits.ContextItems},
 				CompactAt: limits.CompactAt, CompactKeep: limits.CompactKeep, KeepWarm: time.Duration(limits.KeepWarmSeconds) * time.Second,
 				NoteTurns: limits.NoteTurns, Stall: time.Duration(limits.StallTimeoutSeconds) * time.Second, CacheTTL: limits.CacheTTL,
+				Hold: time.Duration(limits.ApprovalHoldMS) * time.Millisecond,
 			},
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},

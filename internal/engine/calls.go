@@ -37,6 +37,9 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	if refusal != nil {
 		return t.finishCall(call, *refusal)
 	}
+	if decl := t.clientTool(call.Name); decl != nil {
+		return t.serve(call, decl, rest)
+	}
 	if err := t.startCall(call); err != nil {
 		return err
 	}
@@ -64,12 +67,18 @@ func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 	if call.ProviderName != "" {
 		return refuse(protocol.ToolNotAvailable, call.ProviderName+" is no name that a tool can have")
 	}
-	work := t.e.tools[call.Name]
-	if work == nil || !contains(t.effective, call.Name) {
+	work, decl := t.e.tools[call.Name], t.clientTool(call.Name)
+	if work == nil && decl == nil || !contains(t.effective, call.Name) {
 		return refuse(protocol.ToolNotAvailable, call.Name+" is not among the tools this bot may call")
 	}
 	if call.Invalid != "" {
 		return refuse(protocol.InvalidToolArguments, call.Invalid)
+	}
+	if decl != nil {
+		if err := checkServed(decl, call.Arguments); err != nil {
+			return refuse(protocol.InvalidToolArguments, err.Error())
+		}
+		return nil, nil
 	}
 	if err := work.Check(call.Arguments); err != nil {
 		var f *tool.Failure

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"agent/internal/model"
 	"agent/internal/store"
 	"agent/protocol"
@@ -69,7 +71,7 @@ func checkConfigure(r *protocol.Configure) (place folder, err *protocol.Error) {
 	like := &protocol.Create{
 		Sandbox: r.Sandbox.Or(""), WritableRoots: r.WritableRoots.Or(nil), Network: r.Network,
 		UnixSockets: r.UnixSockets.Or(nil), ExcludeSlashTmp: r.ExcludeSlashTmp,
-		ExcludeTmpdirEnvVar: r.ExcludeTmpdirEnvVar, ClientTools: r.ClientTools.Or(nil),
+		ExcludeTmpdirEnvVar: r.ExcludeTmpdirEnvVar,
 	}
 	if rules, ok := r.Rules.Get(); ok {
 		like.Rules = &rules
@@ -108,7 +110,27 @@ func (e *Engine) reconfigure(bot *store.Bot, r *protocol.Configure, place folder
 		}
 		bot.Provider, bot.Model = name, id
 	}
+	if !r.ClientTools.IsZero() {
+		changed = append(changed, "client_tools")
+		if err := e.redeclare(bot, r.ClientTools.Or(nil)); err != nil {
+			return nil, err
+		}
+	}
 	return changed, nil
+}
+
+// redeclare replaces the tools that a client serves to a bot. A turn under way
+// keeps what its model was shown, so there must be none.
+func (e *Engine) redeclare(bot *store.Bot, list []protocol.ClientTool) error {
+	if err := e.checkClientTools(list); err != nil {
+		return err
+	}
+	if bot.RunningTurn != 0 {
+		return protocol.Fail(protocol.BotBusy, fmt.Sprintf("turn %d of %s runs; client_tools can be replaced when it is over", bot.RunningTurn, bot.Name))
+	}
+	encoded, err := encodeClientTools(list)
+	bot.ClientTools = encoded
+	return err
 }
 
 // resettle merges settings; null in their place clears them all.

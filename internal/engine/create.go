@@ -62,6 +62,10 @@ func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 	if err := e.checkTools(r); err != nil {
 		return nil, err
 	}
+	var bad error
+	if b.ClientTools, bad = encodeClientTools(r.ClientTools); bad != nil {
+		return nil, protocol.Fail(protocol.InvalidClientTool, bad.Error())
+	}
 	if err := e.checkCompaction(b); err != nil {
 		return nil, err
 	}
@@ -129,7 +133,7 @@ func (e *Engine) checkTools(r *protocol.Create) *protocol.Error {
 		}
 		given[name] = true
 	}
-	return nil
+	return e.checkClientTools(r.ClientTools)
 }
 
 func (e *Engine) checkCompaction(b *store.Bot) *protocol.Error {
@@ -145,7 +149,7 @@ func (e *Engine) checkCompaction(b *store.Bot) *protocol.Error {
 }
 
 // refuseUnbuilt refuses what this daemon cannot keep: a bot that asks for
-// confinement, rules or tools of a client must not run without them.
+// confinement or rules must not run without them.
 func refuseUnbuilt(r *protocol.Create) *protocol.Error {
 	network, hasNetwork := r.Network.Get()
 	switch {
@@ -159,8 +163,6 @@ func refuseUnbuilt(r *protocol.Create) *protocol.Error {
 		return protocol.Fail(protocol.SandboxUnavailable, "this daemon has no sandbox to hold the network with")
 	case r.Rules != nil:
 		return protocol.Fail(protocol.InvalidRules, "this daemon keeps no command rules (its capabilities lack sandbox)")
-	case len(r.ClientTools) > 0:
-		return protocol.Fail(protocol.InvalidClientTool, "this daemon serves no tools of clients (its capabilities lack client_tools)")
 	case r.Closed:
 		return protocol.Fail(protocol.InvalidSetting, "this daemon has no bot sockets to close a bot to (its capabilities lack closed)")
 	}
@@ -227,6 +229,11 @@ func (e *Engine) record(b *store.Bot) protocol.Bot {
 	r.Settings = b.Settings
 	if b.AllowedSet {
 		r.Allowed = &b.Allowed
+	}
+	if declared, err := clientTools(b); err != nil {
+		e.cfg.Log.Error("a bot's record is not whole", "error", err)
+	} else {
+		r.ClientTools = declared
 	}
 	return r
 }

@@ -130,6 +130,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 		idle := len(e.live) == 0
 		e.mu.Unlock()
 		e.unpark(botID)
+		e.leaveServed(turnID, true)
 		if idle && e.cfg.Idle != nil {
 			e.cfg.Idle()
 		}
@@ -182,7 +183,7 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 	codec := e.cfg.Codecs[model.Family(bot.Family)]
 	for _, call := range open {
 		code, detail, mark := protocol.Cancelled, "", "cancelled"
-		if call.Status == "executing" && call.CallID != park.CallID {
+		if call.Status == "executing" && (call.CallID != park.CallID || handedOver(&call)) {
 			code, detail, mark = protocol.ToolOutcomeUnknown, outcomeUnknownDetail, "outcome_unknown"
 		}
 		item := codec.Result(model.Result{CallID: call.CallID, Output: tool.FailureText(string(code), detail), Failed: true})

@@ -34,6 +34,7 @@ type Limits struct {
 	MaxOutput    int64
 	Stall        time.Duration
 	CacheTTL     string
+	Hold         time.Duration // how long a turn waits live for a served call
 }
 
 // Live takes what is not durable to whoever follows a bot now. It must not
@@ -87,6 +88,7 @@ type Engine struct {
 	pending   pending
 	waits     waits
 	procs     processes
+	served    served
 
 	mu       sync.Mutex
 	live     map[int64]*task       // by bot id: from the commit that starts a turn to the one that ends it
@@ -118,6 +120,7 @@ func New(cfg Config) *Engine {
 	}
 	e.toolSets.init(e)
 	e.procs.init()
+	e.served.init()
 	return e
 }
 

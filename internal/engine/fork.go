@@ -107,7 +107,7 @@ func (f *forking) inherit(src *store.Bot) (*store.Bot, error) {
 		Workspace: f.folder.path, Budget: r.BudgetTokens.Or(0), CompactionInstructions: src.CompactionInstructions,
 		CompactionModel: src.CompactionModel, CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID,
 		CacheBot: src.CacheBot, Fallbacks: src.Fallbacks, ClosedToBots: r.Closed.Or(src.ClosedToBots),
-		Settings: mergeSettings(src.Settings, given(r.Settings)),
+		Settings: mergeSettings(src.Settings, given(r.Settings)), ClientTools: src.ClientTools,
 	}
 	if b.CacheBot == 0 {
 		b.CacheBot = src.ID
@@ -118,9 +118,14 @@ func (f *forking) inherit(src *store.Bot) (*store.Bot, error) {
 	if r.Allow == nil {
 		return b, nil
 	}
+	declared, err := clientTools(src)
+	if err != nil {
+		return nil, err
+	}
+	may := mayCall(src, declared)
 	b.AllowedSet, b.Allowed = true, []string{}
 	for _, name := range r.Allow {
-		if !contains(src.Effective(), name) {
+		if !contains(may, name) {
 			return nil, protocol.Fail(protocol.AllowNotSubset, fmt.Sprintf("%s may not call %q", src.Name, name))
 		}
 		if !contains(b.Allowed, name) {

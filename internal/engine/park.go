@@ -68,7 +68,10 @@ var errParked = errors.New("the turn is parked")
 
 // park makes the turn wait without a task. It returns errParked, or why the
 // turn could not be parked.
-func (t *task) park(rec parkRecord) error {
+func (t *task) park(rec parkRecord) error { return t.parkWith(rec, nil) }
+
+// parkWith is park with more to write in the same commit.
+func (t *task) parkWith(rec parkRecord, also func(*store.Tx) error) error {
 	t.warm.settle(t)
 	rec.Route = t.turnState
 	raw, err := json.Marshal(rec)
@@ -83,6 +86,11 @@ func (t *task) park(rec parkRecord) error {
 	err = t.e.store.Do("park", func(tx *store.Tx) error {
 		if s := t.stopped(); s != nil {
 			return s
+		}
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
 		}
 		if err := tx.ParkTurn(t.turn, status, raw, t.retries, t.pacedMS); err != nil {
 			return err
@@ -106,6 +114,9 @@ func (t *task) park(rec parkRecord) error {
 }
 
 func waitingData(rec *parkRecord) json.RawMessage {
+	if rec.Kind == parkServed {
+		return newObject().str("call_id", rec.CallID).bool("served", true).intOrNull("deadline_ms", rec.DeadlineMS).done()
+	}
 	return newObject().str("call_id", rec.CallID).strs("handles", rec.Handles).
 		intOrNull("deadline_ms", rec.DeadlineMS).bool("any", rec.Any).done()
 }
@@ -114,7 +125,7 @@ func waitingData(rec *parkRecord) json.RawMessage {
 func (e *Engine) enterParked(bot int64, name string, turn int64, rec *parkRecord) *parkedTurn {
 	p := &parkedTurn{bot: bot, name: name, turn: turn, kind: rec.Kind}
 	var deadline time.Time
-	if rec.DeadlineMS != 0 {
+	if rec.DeadlineMS != 0 && rec.Kind != parkServed { // a served call has its own, live or parked
 		deadline = time.Now().Add(time.Duration(rec.DeadlineMS-nowMS()) * time.Millisecond)
 	}
 	p.waiter = newWaiter(rec.Handles, rec.Any, deadline, func() { e.wake(p) })
@@ -249,6 +260,9 @@ func (t *task) takeUp() error {
 		t.attempts, t.callSpent = rec.CallAttempts, time.Duration(rec.CallSpentMS)*time.Millisecond
 		return nil
 	}
+	if rec.Kind == parkServed { // its result was committed as it came
+		return t.runCalls(fromParked(rec.Pending))
+	}
 	call := model.Call{ID: rec.CallID, Name: "wait"}
 	res, procs, err := t.waitResult(rec.Handles, t.outcomes)
 	t.outcomes = nil
@@ -265,8 +279,8 @@ func (t *task) takeUp() error {
 // meanwhile included.
 func (e *Engine) registerParked() error {
 	type found struct {
-		p       *parkedTurn
-		handles []string
+		p   *parkedTurn
+		rec parkRecord
 	}
 	var list []found
 	var bad error
@@ -293,7 +307,7 @@ func (e *Engine) registerParked() error {
 			if err != nil {
 				return err
 			}
-			list = append(list, found{e.enterParked(bot.ID, r.bot, r.turn, &r.rec), r.rec.Handles})
+			list = append(list, found{e.enterParked(bot.ID, r.bot, r.turn, &r.rec), r.rec})
 		}
 		return nil
 	})
@@ -304,7 +318,12 @@ func (e *Engine) registerParked() error {
 		return err
 	}
 	for _, f := range list {
-		e.lookUp(f.p, f.handles)
+		if f.rec.Kind == parkServed {
+			if err := e.restoreServed(f.p, f.rec.CallID); err != nil {
+				return err
+			}
+		}
+		e.lookUp(f.p, f.rec.Handles)
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ func (e *Engine) limitsFor(bot *store.Bot) Limits {
 	if seconds, ok := s.KeepWarmSeconds.Get(); ok {
 		l.KeepWarm = time.Duration(seconds) * time.Second
 	}
+	if ms, ok := s.ApprovalHoldMS.Get(); ok {
+		l.Hold = time.Duration(ms) * time.Millisecond
+	}
 	l.CacheTTL = s.CacheTTL.Or(l.CacheTTL)
 	return l
 }
@@ -76,14 +79,12 @@ func (e *Engine) givenSettings(given, merged *protocol.Settings) *protocol.Error
 // it, over what it had. Each value's range is that of the daemon's flag
 // (protocol.md 7).
 func (e *Engine) checkSettings(s *protocol.Settings) *protocol.Error {
-	if !s.ApprovalHoldMS.IsZero() {
-		return badSetting("approval_hold_ms", "has no meaning here: this daemon keeps no approval gates (its capabilities lack approvals)")
-	}
 	for _, r := range []struct {
 		key         string
 		value       protocol.Opt[int64]
 		least, most int64
 	}{
+		{"approval_hold_ms", s.ApprovalHoldMS, 0, 600_000},
 		{"context_bytes", s.ContextBytes, 1024, most},
 		{"context_items", s.ContextItems, 2, most},
 		{"note_turns", s.NoteTurns, 0, most},

@@ -9,6 +9,7 @@ func (e *Engine) Stats() *protocol.Stats {
 	turns, bytes := e.pending.get()
 	l := e.cfg.Limits
 	running, lined := e.procs.counts()
+	served, requests := e.served.stats()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tokens := e.totals
@@ -19,7 +20,7 @@ func (e *Engine) Stats() *protocol.Stats {
 		WaitingTurns: waiting, PacedTurns: paced, Handles: protocol.HandleStats{Waiters: e.waits.waiters()},
 		ActiveTurns: int64(len(e.live)), ActiveLimit: l.Active, QueuedTurns: turns, PendingBytes: bytes,
 		PendingLimit: l.Pending, PendingBytesLimit: l.PendingBytes, ProcessLimit: l.Processes,
-		Approvers: []string{}, ServedTools: []string{}, Companions: []protocol.Companion{},
+		Approvers: []string{}, ServedTools: served, ToolRequests: requests, Companions: []protocol.Companion{},
 		Tokens: tokens, Draining: e.draining || e.closing,
 	}
 }

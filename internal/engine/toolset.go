@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"sync"
 
 	"agent/internal/model"
+	"agent/protocol"
 )
 
 // toolSet is a selection of tools as a family's request carries it. Bots with
@@ -13,6 +16,10 @@ type toolSet struct {
 	names   []string
 	encoded []byte
 }
+
+// maxToolSets bounds how many selections are kept. Clients can declare any
+// number of tools over time; a selection that was dropped is encoded again.
+const maxToolSets = 256
 
 // toolSets are the selections that were asked for, each encoded once.
 type toolSets struct {
@@ -23,10 +30,16 @@ type toolSets struct {
 
 func (s *toolSets) init(e *Engine) { s.e, s.sets = e, map[string]*toolSet{} }
 
-// of gives the selection, in its order. Tools that this build does not have
-// are left out, so that a bot of another build can still run.
-func (s *toolSets) of(family model.Family, names []string) *toolSet {
+// of gives the selection, in its order, the tools of the bot's client behind.
+// Tools that this build does not have are left out, so that a bot of another
+// build can still run.
+func (s *toolSets) of(family model.Family, names []string, declared []protocol.ClientTool) *toolSet {
 	key := string(family) + " " + strings.Join(names, " ")
+	for i := range declared {
+		d := &declared[i]
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", d.Name, d.Description, d.Parameters))
+		key += "\n" + string(sum[:])
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if set := s.sets[key]; set != nil {
@@ -40,8 +53,15 @@ func (s *toolSets) of(family model.Family, names []string) *toolSet {
 			defs = append(defs, t.Def())
 		}
 	}
+	for i := range declared {
+		set.names = append(set.names, declared[i].Name)
+	}
+	defs = append(defs, clientDefs(declared)...)
 	if len(defs) > 0 {
 		set.encoded = s.e.cfg.Codecs[family].Tools(defs)
+	}
+	if len(s.sets) >= maxToolSets {
+		clear(s.sets)
 	}
 	s.sets[key] = set
 	return set

@@ -30,7 +30,8 @@ type task struct {
 	workspace string
 	turn      int64
 	effective []string // tools it may call
-	creator   string   // "" when it has none
+	declared  []protocol.ClientTool
+	creator   string // "" when it has none
 	creatorID int64
 
 	ctx    context.Context
@@ -136,9 +137,13 @@ func (e *Engine) taskFor(bot *store.Bot, turn *store.Turn) (*task, *protocol.Err
 	if err != nil {
 		return nil, err
 	}
+	declared, derr := clientTools(bot)
+	if derr != nil {
+		return nil, asError(derr)
+	}
 	t := &task{
 		e: e, bot: bot.ID, name: bot.Name, family: family, codec: e.cfg.Codecs[family], provider: provider, model: ref,
-		workspace: effective(turn.Workspace, bot.Workspace), turn: turn.ID, effective: bot.Effective(),
+		workspace: effective(turn.Workspace, bot.Workspace), turn: turn.ID, effective: mayCall(bot, declared), declared: declared,
 		creator: bot.CreatedBy, creatorID: bot.CreatedByID, head: bot.Head, used: bot.TokensUsed, budget: bot.Budget,
 		rounds: turn.Rounds, retries: turn.Retries, pacedMS: turn.PacedMS, lim: e.limitsFor(bot),
 	}

@@ -135,9 +135,13 @@ func (t *task) newView(c *store.Conn) (*view, error) {
 	if err := t.rebind(&bot); err != nil {
 		return nil, err
 	}
+	declared, err := clientTools(&bot)
+	if err != nil {
+		return nil, err
+	}
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
-		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools),
+		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools, declared),
 		compacts: bot.CompactionInstructions != "",
 	}
 	if v.cacheBot == 0 {

@@ -185,6 +185,9 @@ func (ws *waits) stop() {
 	if ws.timer != nil {
 		ws.timer.Stop()
 	}
+	for _, w := range ws.due {
+		w.at = -1 // so that it can still be dropped
+	}
 	ws.due = nil
 }
 

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"encoding/json"
+
 	"zombiezen.com/go/sqlite"
 )
 
@@ -9,7 +11,8 @@ type ToolCall struct {
 	CallID string
 	Name   string
 	Seq    int
-	Status string // planned, executing, completed
+	Status string          // planned, executing, completed
+	Served json.RawMessage // of a client's tool, once it was requested
 }
 
 // ArtifactRow is a retained stream: Data, at most 1 MiB, or File.
@@ -37,7 +40,7 @@ const maxSeen = 1024
 var (
 	qCallPlan   = stmt(`INSERT INTO tools (turn, call_id, name, seq, status) VALUES (?1, ?2, ?3, ?4, 'planned')`)
 	qCallStatus = stmt(`UPDATE tools SET status = ?3 WHERE turn = ?1 AND call_id = ?2`)
-	qCallOpen   = stmt(`SELECT call_id, name, seq, status FROM tools
+	qCallOpen   = stmt(`SELECT call_id, name, seq, status, served FROM tools
 		WHERE turn = ?1 AND status IN ('planned', 'executing') ORDER BY seq`)
 	qCallLast  = stmt(`SELECT ifnull(max(seq), -1) FROM tools WHERE turn = ?1`)
 	qCallExist = stmt(`SELECT 1 FROM tools WHERE turn = ?1 AND call_id = ?2`)
@@ -74,7 +77,7 @@ func (tx *Tx) SetCallStatus(turn int64, callID, status string) error {
 // OpenCalls calls f for a turn's calls without a result, in order.
 func OpenCalls(c *sqlite.Conn, turn int64, f func(ToolCall)) error {
 	return qCallOpen.rows(c, func(s *sqlite.Stmt) error {
-		f(ToolCall{s.ColumnText(0), s.ColumnText(1), s.ColumnInt(2), s.ColumnText(3)})
+		f(scanCall(s))
 		return nil
 	}, turn)
 }

@@ -1,0 +1,27 @@
+package store
+
+import (
+	"encoding/json"
+
+	"zombiezen.com/go/sqlite"
+)
+
+var (
+	qCallGet    = stmt(`SELECT call_id, name, seq, status, served FROM tools WHERE turn = ?1 AND call_id = ?2`)
+	qCallServed = stmt(`UPDATE tools SET served = ?3 WHERE turn = ?1 AND call_id = ?2`)
+)
+
+// CallByID reads a call of a turn.
+func CallByID(c *sqlite.Conn, turn int64, callID string) (call ToolCall, ok bool, err error) {
+	ok, err = qCallGet.row(c, func(s *sqlite.Stmt) { call = scanCall(s) }, turn, callID)
+	return call, ok, err
+}
+
+func scanCall(s *sqlite.Stmt) ToolCall {
+	return ToolCall{CallID: s.ColumnText(0), Name: s.ColumnText(1), Seq: s.ColumnInt(2), Status: s.ColumnText(3), Served: colJSON(s, 4)}
+}
+
+// SetServed records how a call of a client's tool stands with its server.
+func (tx *Tx) SetServed(turn int64, callID string, served json.RawMessage) error {
+	return tx.mustChange(qCallServed, turn, callID, served)
+}
