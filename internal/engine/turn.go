@@ -51,6 +51,7 @@ type task struct {
 	note      contextNote
 	summary   pinnedSummary
 	last      *view  // of the last answered call
+	paused    bool   // the provider paused its answer: nothing may come between
 	purpose   string // of the call under way, as its usage names it
 	triedAt   int64  // the head at which a summary failed: not again there
 	summedAt  int64  // the head at which one was made: one step at a boundary
