@@ -328,3 +328,30 @@ func TestCompactionAndCrash(t *testing.T) {
 	})
 	s.Verify(t)
 }
+
+func TestCompactionScripted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, `[{"match":{"contains":"call it"},"steps":[{"text":"calling","calls":[{"tool":"echo","arguments":{"text":"${prompt}"}}]},{"text":"called"}]},
+		{"match":{"any":true},"steps":[{"text":"What was said, in short."}]}]`)
+	h.set.Limits.ContextBytes = 8 << 10
+	k := h.start().dial()
+	k.ask(nil, "create", fmt.Sprintf(`"bot":"Ada","model":"s/m","instructions":"","tools":["echo"],"workspace":%q,"compaction_instructions":%q`, h.workspace, compactionText))
+	k.follow("Ada", 0)
+	var seen []line
+	for i := range 20 {
+		sub := k.submit("Ada", fmt.Sprint("r", i), fmt.Sprintf("call it %03d%s", i, strings.Repeat(".", 300)), "")
+		seen = append(seen, k.until("turn_finished", sub.Turn)...)
+		if o := k.result("Ada", sub.Turn); o.Status != "completed" || o.Text != "called" {
+			t.Fatalf("turn %d: %+v", i, o)
+		}
+	}
+	t.Run("RT-80 a scripted bot is summarized, and what its script selects is the same", func(t *testing.T) {
+		events := compacted(seen)
+		if len(events) < 2 {
+			t.Errorf("%d summaries; %s", len(events), kindsAll(seen))
+		}
+		if n := strings.Count(kindsAll(seen), "tool_started"); n != 20 {
+			t.Errorf("%d tools were started", n)
+		}
+	})
+}

@@ -27,10 +27,10 @@ type Limits struct {
 	PendingBytes int64
 	Context      window.Bounds
 	NoteTurns    int64
-	CompactAt    int64 // percent of an envelope
-	CompactKeep  int64 // percent of an envelope
-	KeepWarm     time.Duration
-	RetainTurns  int64 // 0: all
+	CompactAt    int64         // percent of an envelope; 0: never
+	CompactKeep  int64         // percent of an envelope
+	KeepWarm     time.Duration // 0: off
+	RetainTurns  int64         // 0: all
 	MaxOutput    int64
 	Stall        time.Duration
 	CacheTTL     string

@@ -68,7 +68,10 @@ func TestKeepWarmClock(t *testing.T) {
 				return sendIt(req)
 			}, seconds(240, 490), 600 * time.Second, 0},
 		{"one that is not sent in 30 s is given up, and it was the last", 900 * time.Second,
-			func(ctx context.Context, _ *model.Request, _ *model.Report) error { <-ctx.Done(); return context.Cause(ctx) },
+			func(ctx context.Context, _ *model.Request, _ *model.Report) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			},
 			seconds(240), 900 * time.Second, 0},
 		{"a pool closed for longer than that gives it up, too", 900 * time.Second,
 			func(_ context.Context, _ *model.Request, rep *model.Report) error {
@@ -87,7 +90,10 @@ func TestKeepWarmClock(t *testing.T) {
 				}
 			}(), seconds(240, 260), 300 * time.Second, 0},
 		{"one not yet sent is dropped when the tool ends", 250 * time.Second,
-			func(ctx context.Context, _ *model.Request, _ *model.Report) error { <-ctx.Done(); return context.Cause(ctx) },
+			func(ctx context.Context, _ *model.Request, _ *model.Report) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			},
 			seconds(240), 250 * time.Second, 0},
 		{"one that was sent is awaited", 250 * time.Second,
 			func(ctx context.Context, req *model.Request, _ *model.Report) error {

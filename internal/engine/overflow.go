@@ -19,6 +19,9 @@ func (t *task) fit() (v *view, again bool, err error) {
 	if took, err := t.absorb(); took || err != nil {
 		return nil, true, err
 	}
+	if t.paused {
+		return v, false, nil // no boundary: the provider goes on with its answer
+	}
 	before := t.rounds
 	made, err := t.makeRoom(v)
 	if err != nil {

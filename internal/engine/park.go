@@ -25,6 +25,12 @@ type parkRecord struct {
 	CallAttempts int    `json:"call_attempts,omitempty"`
 	CallSpentMS  int64  `json:"call_spent_ms,omitempty"`
 	Route        string `json:"route,omitempty"`
+
+	// Of the context: whether an answer was paused, and the heads at which a
+	// summary failed or was made.
+	Paused   bool  `json:"paused,omitempty"`
+	TriedAt  int64 `json:"tried_at,omitempty"`
+	SummedAt int64 `json:"summed_at,omitempty"`
 }
 
 const (
@@ -73,7 +79,7 @@ func (t *task) park(rec parkRecord) error { return t.parkWith(rec, nil) }
 // parkWith is park with more to write in the same commit.
 func (t *task) parkWith(rec parkRecord, also func(*store.Tx) error) error {
 	t.warm.settle(t)
-	rec.Route = t.turnState
+	rec.Route, rec.Paused, rec.TriedAt, rec.SummedAt = t.turnState, t.paused, t.triedAt, t.summedAt
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return err
@@ -223,6 +229,7 @@ func (e *Engine) resume(tx *store.Tx, p *parkedTurn) (*task, error) {
 		t.pacedMS += max(nowMS()-rec.PacedSinceMS, 0)
 	}
 	t.resumed, t.turnState = &rec, rec.Route
+	t.paused, t.triedAt, t.summedAt = rec.Paused, rec.TriedAt, rec.SummedAt
 	t.outcomes = p.waiter.outcomes
 	if err := tx.ResumeTurn(p.turn, t.pacedMS); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 	if len(done.Items) > 0 {
 		t.output = head
 	}
-	t.last, t.shrunk = v, false
+	t.last, t.shrunk, t.paused = v, false, done.Continue
 	t.count(spend)
 	return done.Calls, nil
 }

@@ -67,6 +67,7 @@ type task struct {
 	triedAt    int64             // the head at which a summary failed: not again there
 	summedAt   int64             // the head at which one was made: one step at a boundary
 	onLineage  map[int64]bool    // results that read has found on the lineage
+	paused     bool              // the provider paused its answer: nothing may come between
 	shrunk     bool              // room was made for the call that the provider found too long
 	warm       warmer
 	output     int64 // the last node the model wrote, 0 while not looked up

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -478,72 +476,6 @@ func promptHead(c *store.Conn, codec model.Codec, turn, node int64) (string, err
 		return "", protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("the item of node %d cannot be read", node))
 	}
 	return d.Text, nil
-}
-
-// bindThinking settles which items go without their thinking: those written
-// before what goes ahead of them last changed (providers.md 6).
-func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
-	if t.family != model.FamilyAnthropic {
-		return nil
-	}
-	was, err := store.BotThinking(c, bot)
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	for _, part := range append([][]byte{[]byte(v.instructions), v.tools.encoded}, v.pinned...) {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
-		h.Write(n[:])
-		h.Write(part)
-	}
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(v.start))
-	h.Write(n[:])
-	for i := range v.nodes { // pictures that stand as text change what follows
-		if p := v.nodes[i].pics; p != nil && p.text {
-			fmt.Fprint(h, v.nodes[i].id, p.outs())
-		}
-	}
-	print := int64(binary.BigEndian.Uint64(h.Sum(nil)) >> 1)
-	v.thinking = was
-	switch th := &v.thinking; {
-	case was.Prefix != print:
-		v.bound = true
-		*th = store.Thinking{Prefix: print, Below: was.Below, Elided: v.floor.node}
-		if was.Prefix != 0 {
-			th.Below = v.head + 1
-		}
-	case was.Elided != v.floor.node:
-		first, err := v.firstStub(c, was.Elided)
-		if err != nil {
-			return err
-		}
-		v.bound = true
-		th.Elided = v.floor.node
-		if first != 0 {
-			if th.To == 0 || th.To < th.Below || first < th.From {
-				th.From = first
-			}
-			th.To = v.head
-		}
-	}
-	return nil
-}
-
-// firstStub is the window's oldest result that is sent as its stub and lies
-// past an older floor, 0 for none.
-func (v *view) firstStub(c *store.Conn, past int64) (first int64, err error) {
-	err = store.Walk(c, v.head, func(n store.Node) bool {
-		if n.ID <= past || n.ID < v.start {
-			return false
-		}
-		if n.Elided > 0 && n.ID <= v.floor.node {
-			first = n.ID
-		}
-		return true
-	})
-	return first, err
 }
 
 // list reads the ids and sizes of the window's items, and settles which of
