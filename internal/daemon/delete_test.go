@@ -8,9 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
-
 	"agent/internal/fakemodel"
 	"agent/internal/store"
 	"agent/protocol"
@@ -37,36 +34,51 @@ func (h *host) sound() {
 	}
 }
 
-// change runs a statement on a stopped daemon's store.
-func (h *host) change(sql string) {
+// onStore runs statements, each with what it gives first, on a stopped daemon's
+// store.
+func (h *host) onStore(sql ...string) (first []int64) {
 	h.t.Helper()
-	c, err := sqlite.OpenConn(h.set.Store, sqlite.OpenReadWrite)
+	s, err := store.Open(store.Options{Path: h.set.Store})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	defer c.Close()
-	if err := sqlitex.ExecuteTransient(c, sql, nil); err != nil {
+	defer s.Close()
+	err = s.Do("test", func(tx *store.Tx) error {
+		first = nil
+		for _, text := range sql {
+			q, err := tx.Conn().Prepare(text)
+			if err != nil {
+				return err
+			}
+			n := int64(0)
+			if row, err := q.Step(); err != nil {
+				return err
+			} else if row {
+				n = q.ColumnInt64(0)
+			}
+			if err := q.Reset(); err != nil {
+				return err
+			}
+			first = append(first, n)
+		}
+		return nil
+	})
+	if err != nil {
 		h.t.Fatal(err)
 	}
+	return first
 }
 
 // rows counts the rows of a stopped daemon's tables.
 func (h *host) rows(tables ...string) map[string]int64 {
 	h.t.Helper()
-	c, err := sqlite.OpenConn(h.set.Store, sqlite.OpenReadOnly)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer c.Close()
-	out := map[string]int64{}
+	var sql []string
 	for _, table := range tables {
-		err := sqlitex.Execute(c, "SELECT count(*) FROM "+table, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			out[table] = s.ColumnInt64(0)
-			return nil
-		}})
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		sql = append(sql, "SELECT count(*) FROM "+table)
+	}
+	out := map[string]int64{}
+	for i, n := range h.onStore(sql...) {
+		out[tables[i]] = n
 	}
 	return out
 }
@@ -316,8 +328,7 @@ func TestDeleteSource(t *testing.T) {
 				reads     bool
 			}{{"NULL", false}, {fmt.Sprint(point), true}, {fmt.Sprint(k.head("Ada")), false}} {
 				p.stop(k)
-				h.change(`DELETE FROM processes`)
-				h.change(fmt.Sprintf(`INSERT INTO processes (bot_id, turn, call_id, status, delivered) VALUES (1, %d, '%s', 'done', %s)`, kept, call[0], row.delivered))
+				h.onStore(`DELETE FROM processes`, fmt.Sprintf(`INSERT INTO processes (bot_id, turn, call_id, status, delivered) VALUES (1, %d, '%s', 'done', %s)`, kept, call[0], row.delivered))
 				p = h.start()
 				k = p.dial()
 				k.ask(nil, "artifact", artifact("Ada", kept, call[0], "stdout"))

@@ -3,4 +3,4 @@
 package engine
 
 // lineageChecks is how many random histories a test run tries.
-const lineageChecks = "600"
+const lineageChecks = "150"

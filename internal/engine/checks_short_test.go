@@ -3,4 +3,4 @@
 package engine
 
 // lineageChecks is how many random histories a test run tries.
-const lineageChecks = "20"
+const lineageChecks = "6"

@@ -62,25 +62,31 @@ func notBusy(c *store.Conn, bot *store.Bot) error {
 	return err
 }
 
+// deletePatience is how long a store that refuses a piece is asked again. What
+// is left then goes at the next start.
+const deletePatience = 60 * time.Second
+
 // deleteRest removes what is left of a bot whose deletion has begun. The bot
 // answers to nothing by now, so a store that refuses a piece is asked again for
-// as long as again waits.
+// as long as again waits, up to deletePatience.
 func (e *Engine) deleteRest(id int64, again func(time.Duration) bool) (*protocol.Deleted, error) {
 	out := &protocol.Deleted{}
-	for wait := firstEndWait; ; {
+	wait, waited := firstEndWait, time.Duration(0)
+	for {
 		var d store.DeletedPiece
 		err := e.store.Do("delete_piece", func(tx *store.Tx) (err error) {
 			d, err = e.deletePiece(tx, id)
 			return err
 		})
-		if protocol.CodeOf(err) == protocol.StorageError && again(wait) {
+		if protocol.CodeOf(err) == protocol.StorageError && waited < deletePatience && again(wait) {
+			waited += wait
 			wait = min(2*wait, time.Second)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		wait = firstEndWait
+		wait, waited = firstEndWait, 0
 		out.Turns += d.Turns
 		out.Events += d.Events
 		out.Nodes += d.Nodes

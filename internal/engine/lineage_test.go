@@ -28,17 +28,16 @@ import (
 // TestLineages runs random bots, forks, prunes, deletions and restarts against
 // a model in memory, and compares everything a client can see of histories.
 func TestLineages(t *testing.T) {
-	if err := flag.Set("rapid.checks", lineageChecks); err != nil {
-		t.Fatal(err)
-	}
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		t.Fatal(err)
+	for name, value := range map[string]string{"checks": lineageChecks, "steps": "70", "nofailfile": "true", "shrinktime": "10s"} {
+		if err := flag.Set("rapid."+name, value); err != nil {
+			t.Fatal(err)
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"": w.check, "create": w.create, "submit": w.submit, "submit more": w.submit, "retry": w.retry,
-			"fork": w.fork, "fork at a node": w.forkAt, "delete": w.delete, "delete and crash": w.deleteCrash,
+			"": w.check, "create": w.create, "submit": w.submit, "submit more": w.submit, "submit again": w.submit,
+			"retry": w.retry, "fork": w.fork, "fork at a node": w.forkAt, "fork at another": w.forkAt, "delete": w.delete, "delete and crash": w.deleteCrash,
 			"prune": w.prune, "restart": w.restart,
 		})
 	})
@@ -184,7 +183,7 @@ func (w *world) pick(t *rapid.T) (string, *knownBot) {
 
 // free is a name nobody has now; some had one before.
 func (w *world) free(t *rapid.T) string {
-	if len(w.bots) >= 6 {
+	if len(w.bots) >= 4 {
 		t.Skip("enough bots")
 	}
 	for i := 0; ; i++ {
@@ -279,8 +278,10 @@ func (w *world) fork(t *rapid.T) {
 // forkAt forks at a node of any bot, which may be a point of this one or not.
 func (w *world) forkAt(t *rapid.T) {
 	name, src := w.pick(t)
-	_, other := w.pick(t)
-	fork := w.free(t)
+	fork, other := w.free(t), src
+	if rapid.IntRange(0, 3).Draw(t, "whose node") == 3 {
+		_, other = w.pick(t)
+	}
 	if len(other.nodes) == 0 {
 		t.Skip("no node")
 	}
