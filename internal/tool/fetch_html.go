@@ -23,6 +23,7 @@ const (
 // in the page: the text it has written is not looked at again.
 type page struct {
 	w    *bufio.Writer
+	err  error // what writing met; nothing more is read then
 	base *url.URL
 
 	started bool   // something was written
@@ -67,7 +68,13 @@ func (p *page) finish() {
 		p.endPre()
 	}
 	if p.started {
-		_ = p.w.WriteByte('\n')
+		p.put("\n")
+	}
+}
+
+func (p *page) put(text string) {
+	if _, err := p.w.WriteString(text); err != nil {
+		p.err = err
 	}
 }
 
@@ -76,20 +83,20 @@ func (p *page) say(text string) {
 	switch {
 	case !p.started:
 	case p.breaks > 0:
-		_, _ = p.w.WriteString("\n\n"[:p.breaks])
+		p.put("\n\n"[:p.breaks])
 	case p.space:
-		_ = p.w.WriteByte(' ')
+		p.put(" ")
 	}
 	p.started, p.space, p.breaks = true, false, 0
 	if p.prefix != "" {
-		_, _ = p.w.WriteString(p.prefix)
+		p.put(p.prefix)
 		p.prefix = ""
 	}
 	if p.link != "" && !p.open {
-		_ = p.w.WriteByte('[')
+		p.put("[")
 		p.open = true
 	}
-	_, _ = p.w.WriteString(text)
+	p.put(text)
 }
 
 // text writes text of the page, its blanks as one.
@@ -137,7 +144,7 @@ func (p *page) sayPre(text string) {
 func (p *page) breakPre() {
 	p.space = false
 	if p.breaks == 2 {
-		_ = p.w.WriteByte('\n')
+		p.put("\n")
 		p.breaks = 1
 	}
 	p.breaks++
@@ -293,7 +300,7 @@ func (p *page) endLink() {
 	if !p.open {
 		p.say("")
 	}
-	_, _ = p.w.WriteString("](" + p.link + ")")
+	p.put("](" + p.link + ")")
 	p.link, p.open = "", false
 }
 
@@ -365,7 +372,7 @@ const maxToken = 64 << 10
 func (p *page) pass(feed io.Reader) (rest io.Reader, err error) {
 	z := html.NewTokenizer(feed)
 	z.SetMaxBuf(maxToken)
-	for {
+	for p.err == nil {
 		kind := z.Next()
 		if cutOff(kind, z.Raw()) {
 			return p.oversize(bytes.Clone(z.Raw()), io.MultiReader(bytes.NewReader(bytes.Clone(z.Buffered())), feed)), nil
@@ -392,6 +399,7 @@ func (p *page) pass(feed io.Reader) (rest io.Reader, err error) {
 			p.end(string(name))
 		}
 	}
+	return nil, p.err
 }
 
 // cutOff reports whether a token ends where the tokenizer would hold no more.

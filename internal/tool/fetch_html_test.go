@@ -90,6 +90,9 @@ func TestHTMLTokensOfAnySize(t *testing.T) {
 			t.Parallel()
 			for _, size := range []int{maxToken - 40, maxToken + 40, 3*maxToken + 7} {
 				for off := range 40 {
+					if size > 2*maxToken && off > 2 {
+						break
+					}
 					filled := strings.Repeat(row.fill, (size+off)/len(row.fill)+1)
 					if got, want := htmlText(t, strings.NewReader(row.begin+filled+row.end)), row.text(filled); got != want {
 						t.Fatalf("size %d: got %d bytes %.100q … %q, want %d bytes", size+off, len(got), got, got[max(0, len(got)-60):], len(want))
