@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -89,4 +90,25 @@ func exampleDaemon(context.Context, string) (net.Conn, error) {
 		}
 	}()
 	return near, nil
+}
+
+// A tool that this program answers: bots that declare it, with the tag "notes",
+// call it as they call their own.
+func ExampleClient_ServeTools() {
+	var c client.Client
+	defer c.Close()
+	keep := func(ctx context.Context, call *client.ToolCall) (client.ToolOutput, error) {
+		var args struct{ Fact string }
+		if err := json.Unmarshal([]byte(call.Arguments), &args); err != nil {
+			return client.ToolOutput{}, protocol.Fail("bad_fact", err.Error())
+		}
+		fmt.Println(call.Bot, "keeps", args.Fact)
+		return client.ToolOutput{Text: "kept"}, nil
+	}
+	for {
+		err := c.ServeTools(context.Background(), "notes", client.ServeOptions{}, keep)
+		if !errors.Is(err, protocol.ToolsLost) {
+			log.Fatal(err) // tools_served: another program serves them
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"agent/internal/fakemodel"
 	"agent/protocol"
 )
 
@@ -621,5 +622,114 @@ func TestClientToolsOfForksAndConfigure(t *testing.T) {
 		if r := declared("Ada"); !strings.Contains(r, `"client_tools":[]`) {
 			t.Errorf("record %s", r)
 		}
+	})
+}
+func TestServedRaces(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, servedScript)
+	h.set.Limits.ApprovalHoldMS, h.set.Limits.Active = 1, 8
+	p := h.start()
+	k := p.dial()
+	t.Run("results that meet the moment of parking end each call once, and every turn goes on", func(t *testing.T) {
+		const bots = 40
+		s := p.dial()
+		lease := s.serve("sonny", 60_000)
+		for i := range bots {
+			name := fmt.Sprint("m", i)
+			k.served(name, h.workspace, "echo", memoryTool(""))
+			k.submit(name, "r", "two", `"delivery":"queue"`)
+		}
+		for range 2 * bots {
+			c := s.push()
+			s.ask(nil, "tool_result", fmt.Sprintf(`"bot":%q,"turn":%d,"call_id":%q,"request":1,"tag":"sonny","lease":%d,"output":"ok"`,
+				c.Bot, c.Turn, c.Data.CallID, lease.Lease))
+		}
+		all := p.dial() // now: a follower must read as fast as things happen
+		all.ask(nil, "follow", `"bot":"*","after":0`)
+		completed := 0
+		for ended := 0; ended < bots; {
+			l := all.note()
+			switch l.str("event") {
+			case "tool_completed":
+				completed++
+			case "turn_finished":
+				ended++
+				var end protocol.TurnFinished
+				if l.data(&end); end.Status != "completed" {
+					t.Errorf("a turn ended %s", l.raw)
+				}
+			}
+		}
+		var st protocol.Stats
+		if k.ask(&st, "stats", ""); completed != 3*bots || st.ToolRequests != 0 || st.WaitingTurns != 0 || st.ActiveTurns != 0 {
+			t.Errorf("%d calls were completed, stats %+v", completed, st)
+		}
+		s.c.Close()
+	})
+	t.Run("200 turns parked on served calls cost no threads, and all resume", func(t *testing.T) {
+		k.untilUnserved()
+		const bots = 200
+		for i := range bots {
+			name := fmt.Sprint("p", i)
+			k.served(name, h.workspace, "", memoryTool(""))
+			k.submit(name, "r", "one x", `"delivery":"queue"`)
+		}
+		for st := (protocol.Stats{}); st.WaitingTurns < bots; {
+			k.ask(&st, "stats", "")
+		}
+		if n := threads(t, p); n > 40 {
+			t.Errorf("%d threads", n)
+		}
+		s := p.dial()
+		lease := s.serve("sonny", 60_000)
+		calls, next := lease.Calls, lease.NextAfter
+		for next != nil {
+			var page protocol.ToolCallPage
+			s.ask(&page, "tool_calls", fmt.Sprintf(`"tag":"sonny","after":%d,"through":%d`, *next, lease.Through))
+			calls, next = append(calls, page.Calls...), page.NextAfter
+		}
+		for _, c := range calls {
+			s.ask(nil, "tool_result", fmt.Sprintf(`"bot":%q,"turn":%d,"call_id":%q,"request":1,"tag":"sonny","lease":%d,"output":"ok"`,
+				c.Bot, c.Turn, c.CallID, lease.Lease))
+		}
+		var w protocol.Waited
+		k.ask(&w, "wait", fmt.Sprintf(`"handles":["turn:p%d/%d","turn:p%d/%d"]`, 0, calls[0].Turn, bots-1, calls[bots-1].Turn))
+		for h, v := range w.Results {
+			if v.Turn == nil || v.Turn.Text != "got ok" {
+				t.Errorf("%s: %+v", h, v)
+			}
+		}
+	})
+}
+
+func TestServedFamilies(t *testing.T) {
+	t.Parallel()
+	eachFamily(t, func(t *testing.T, family string) {
+		h := newHost(t, "")
+		model := h.fake(family, fakemodel.Options{Keep: 5, Bodies: true})
+		p := h.start()
+		k := p.dial()
+		decl := `{"name":"memory","description":"keeps a fact","parameters":{"type":"object","properties":{"a":{"type":"string"}}},"tag":"sonny"}`
+		k.ask(nil, "create", fmt.Sprintf(`"bot":"Ada","model":"f/Ada","instructions":"Be brief.","tools":["read","echo"],"workspace":%q,"client_tools":[%s]`, h.workspace, decl))
+		k.follow("Ada", 0)
+		model.Queue(fakemodel.Say("a", fakemodel.Call("echo", `{"text":"x"}`), fakemodel.Call("memory", `{"a":"1"}`)), fakemodel.Say("done"))
+		s := p.dial()
+		lease := s.serve("sonny", 60_000)
+		sub := k.submit("Ada", "r", "go", "")
+		c := s.push()
+		s.ask(nil, "tool_result", address(sub.Turn, c.Data.CallID, lease.Lease)+`,"output":"the key is key-of-the-test-provider"`)
+		seen := k.until("turn_finished", sub.Turn)
+		if o := k.result("Ada", sub.Turn); o.Status != "completed" || o.Text != "done" {
+			t.Errorf("outcome %+v", o)
+		}
+		if items := k.itemsOf("Ada", seen); strings.Contains(items, "key-of-the-test") || !strings.Contains(items, "the key is [REDACTED]") {
+			t.Errorf("results %s", items)
+		}
+		body := string(model.Requests()[0].Body)
+		a, b, m := strings.Index(body, `"name":"read"`), strings.Index(body, `"name":"echo"`), strings.Index(body, `"name":"memory"`)
+		if a < 0 || b < a || m < b || !strings.Contains(body, `keeps a fact`) {
+			t.Errorf("the model was shown %s", body)
+		}
+		model.Verify(t)
 	})
 }
