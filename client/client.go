@@ -13,8 +13,8 @@ import (
 // A Client talks to one daemon. Its zero value uses the store and socket the
 // environment names, as the agent command does, and starts nothing. Methods
 // are safe for concurrent use. Requests share one connection, made at the
-// first call and made again after it was lost; follows and waits have their
-// own. Exported fields are set before the first call and not changed later.
+// first call and made again after it was lost; follows, waits and servers have
+// their own. Exported fields are set before the first call and not changed later.
 type Client struct {
 	// Target says which daemon. Zero: Resolve("", "").
 	Target Target
@@ -33,7 +33,8 @@ type Client struct {
 	// Bot, when set, makes every create, fork, submit and pause the bot's own.
 	Bot *BotEnv
 
-	// Logf gets reconnects: codes and paths only. Nil: silent.
+	// Logf gets reconnects, lost leases and failed handlers: codes and names
+	// only. Nil: silent.
 	Logf func(format string, args ...any)
 
 	mu       sync.Mutex
@@ -43,7 +44,7 @@ type Client struct {
 	closes   int                   // how often Close was called
 }
 
-// Close ends the shared connection and every follow, wait and session of c.
+// Close ends the shared connection and every follow, wait, server and session of c.
 // Open requests fail with daemon_disconnected. Later calls connect again.
 func (c *Client) Close() error {
 	c.mu.Lock()

@@ -166,7 +166,8 @@ func (end *ending) data() json.RawMessage {
 }
 
 // closeCalls gives each open call of a turn its result, planned ones cancelled
-// and executing ones unknown, in order.
+// and executing ones unknown, in order. The call that a turn is parked on is
+// cancelled, too, but not one that a server was given: it may have acted.
 func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, error) {
 	var open []store.ToolCall
 	if err := store.OpenCalls(tx.Conn(), turn, func(c store.ToolCall) { open = append(open, c) }); err != nil {
