@@ -26,7 +26,7 @@ type verb struct {
 
 // verbs are all of them, in the order of help.
 func verbs() []verb {
-	return []verb{runVerb, followVerb, lsVerb, showVerb, eventsVerb, turnsVerb, resultVerb, historyVerb, artifactVerb, waitVerb,
+	return []verb{runVerb, followVerb, forkVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, historyVerb, artifactVerb, waitVerb,
 		interruptVerb, statsVerb, startVerb, shutdownVerb, serveVerb, completionVerb, helpVerb}
 }
 

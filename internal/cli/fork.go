@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+
+	"agent/protocol"
+)
+
+var forkVerb = verb{
+	name: "fork", short: "a copy of a bot that goes on by itself",
+	long: "Makes a bot with its source's history up to now, its model, instructions and tools.\n" +
+		"The two share that history and go on apart. The source may be at work: the fork then\n" +
+		"begins at its newest finished round.",
+	declare: func(a *app, t *table) func(context.Context, []string) error {
+		c := a.common(t)
+		var r protocol.Fork
+		var checkpoint, budget int64
+		t.filled(&r.Source, "source", "NAME", "the bot to copy; required")
+		t.filled(&r.Bot, "bot", "NAME", "the new bot; required")
+		t.number(&checkpoint, "checkpoint", 1, mostInteger, "the node to begin at; default where the source is")
+		t.path(&r.Workspace, "workspace", "DIR", "its folder; default the source's")
+		t.number(&budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound")
+		t.list(&r.Allow, "allow", "LIST", "the tools it may call, of those that its source may; empty for none")
+		return func(ctx context.Context, _ []string) error {
+			if err := t.require("source", "bot"); err != nil {
+				return err
+			}
+			self, err := creator()
+			if err != nil {
+				return err
+			}
+			if checkpoint > 0 {
+				r.Checkpoint = protocol.Set(checkpoint)
+			}
+			if budget > 0 {
+				r.BudgetTokens = protocol.Set(budget)
+			}
+			l, err := a.connect(ctx, c, nil, startNever)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			l.Bot = self
+			return a.fork(ctx, l, &r)
+		}
+	},
+}
+
+// fork makes the copy in its source's folder, which the wire does not inherit.
+func (a *app) fork(ctx context.Context, l *link, r *protocol.Fork) error {
+	if r.Workspace == "" {
+		source, err := l.Inspect(ctx, r.Source)
+		if err != nil {
+			return err
+		}
+		if source.Workspace != nil {
+			r.Workspace = *source.Workspace
+		}
+	}
+	bot, err := l.Fork(ctx, r)
+	if err != nil {
+		return err
+	}
+	record, err := protocol.Append(nil, bot)
+	if err != nil {
+		return err
+	}
+	return a.printObject(record)
+}
