@@ -44,6 +44,9 @@ func (a *app) serve(set daemon.Settings) error {
 	if _, stated := os.LookupEnv("GOGC"); !stated {
 		debug.SetGCPercent(50) // the memory budget: a little more work for much less room
 	}
+	if err := daemon.StartClean(); err != nil {
+		return protocol.Fail("failed", "the signals that were inherited as ignored cannot be reset: "+err.Error())
+	}
 	err := daemon.Serve(context.Background(), set, a.stdin, a.stdout, a.stderr)
 	if err == nil {
 		return nil

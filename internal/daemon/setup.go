@@ -39,6 +39,11 @@ type Settings struct {
 	Version   string
 }
 
+// StartClean begins the program anew where it inherited ignored or blocked
+// signals, which every command of a bot would inherit in turn. A program that
+// goes on to Serve calls it before it holds anything.
+func StartClean() error { return tool.StartClean() }
+
 // Serve is the daemon from its flags to its end. It returns nil for an end
 // that was asked for; other errors carry a code (ExitCode).
 func Serve(ctx context.Context, set Settings, stdin io.Reader, stdout, stderr io.Writer) error {
