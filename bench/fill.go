@@ -152,8 +152,10 @@ func (s *shape) tables() []table {
 		{"checkpoints", "head >= " + newest, map[string]string{"head": node("head")}},
 	}
 	if len(s.calls) > 0 {
-		all = append(all, table{"call_ids", "call_id IN (SELECT call_id FROM tools WHERE turn = 2)",
-			map[string]string{"call_id": s.renamed("call_id")}})
+		all = append(all, table{
+			"call_ids", "call_id IN (SELECT call_id FROM tools WHERE turn = 2)",
+			map[string]string{"call_id": s.renamed("call_id")},
+		})
 	}
 	return all
 }

@@ -28,8 +28,10 @@ const (
 func guard(t *testing.T) *bench {
 	t.Helper()
 	dir := t.TempDir()
-	b := &bench{agent: filepath.Join(dir, "agent"), self: filepath.Join(dir, "bench"), dir: dir,
-		family: "responses", report: &report{}, stores: map[string]string{}, log: t.Output()}
+	b := &bench{
+		agent: filepath.Join(dir, "agent"), self: filepath.Join(dir, "bench"), dir: dir,
+		family: "responses", report: &report{}, stores: map[string]string{}, log: t.Output(),
+	}
 	if err := build(t.Context(), dir+"/", "agent/cmd/agent", "agent/bench"); err != nil {
 		t.Fatal(err)
 	}
@@ -192,8 +194,10 @@ func (s *stage) heldTurns(ctx context.Context) error {
 func (b *bench) guardIdle(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
-	d, err := serve(ctx, serveOptions{agent: b.agent, dir: dir, store: filepath.Join(dir, "state.sqlite"), socket: true,
-		flags: []string{"--provider", "fake=responses,http://127.0.0.1:9/v1"}})
+	d, err := serve(ctx, serveOptions{
+		agent: b.agent, dir: dir, store: filepath.Join(dir, "state.sqlite"), socket: true,
+		flags: []string{"--provider", "fake=responses,http://127.0.0.1:9/v1"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

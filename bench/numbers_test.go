@@ -98,8 +98,10 @@ func TestReport(t *testing.T) {
 		r.add("W1", "32 × 64 KiB", "peak", "MiB", v)
 		r.add("W1", "32 × 64 KiB", "cpu", "s", v/100)
 	}
-	if err := r.compare([]target{{workload: "W1", kase: "32 × 64 KiB", name: "peak", most: 25},
-		{workload: "W1", kase: "32 × 64 KiB", name: "cpu", most: 1.5}}); err != nil {
+	if err := r.compare([]target{
+		{workload: "W1", kase: "32 × 64 KiB", name: "peak", most: 25},
+		{workload: "W1", kase: "32 × 64 KiB", name: "cpu", most: 1.5},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{report: r, log: t.Output(), quick: true} // compared already

@@ -89,8 +89,10 @@ func (r *report) add(workload, kase, name, unit string, value float64) {
 			return
 		}
 	}
-	r.Figures = append(r.Figures, &figure{Workload: workload, Case: kase, Name: name, Unit: unit,
-		Values: []float64{value}, Median: value})
+	r.Figures = append(r.Figures, &figure{
+		Workload: workload, Case: kase, Name: name, Unit: unit,
+		Values: []float64{value}, Median: value,
+	})
 }
 
 // compare gives each figure that has a target its verdict, by the median. A

@@ -46,8 +46,10 @@ func (b *bench) smallTurns(ctx context.Context) error {
 }
 
 func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float64, err error) {
-	model := []string{"-identity", "model", "-window", "-foreign", "-deltas", "1", "-size", "64", "-gap", "0",
-		"-tool", "echo", "-arguments", `{"text":"hello"}`}
+	model := []string{
+		"-identity", "model", "-window", "-foreign", "-deltas", "1", "-size", "64", "-gap", "0",
+		"-tool", "echo", "-arguments", `{"text":"hello"}`,
+	}
 	store, err := b.filled(ctx, fmt.Sprintf("W4 %d", stored),
 		fillSpec{turns: stored, tools: []string{"echo"}, prompt: "Say hello.", model: model})
 	if err != nil {
@@ -167,7 +169,7 @@ func (b *bench) longHistory(ctx context.Context) error {
 
 func (b *bench) longOnce(ctx context.Context, stored int) (wall, body float64, err error) {
 	model := []string{"-identity", "model", "-window", "-foreign", "-deltas", "1", "-size", "230", "-gap", "0"}
-	prompt := (strings.Repeat("An item of some length. ", longItem/20))[:longItem-70]
+	prompt := strings.Repeat("An item of some length. ", longItem/20)[:longItem-70]
 	store, err := b.filled(ctx, fmt.Sprintf("W5 %d", stored),
 		fillSpec{turns: stored / itemsOfTurn, prompt: prompt, model: model})
 	if err != nil {

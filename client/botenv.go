@@ -21,8 +21,10 @@ type BotEnv struct {
 // no error outside one, and creator_identity_required for half an identity or
 // a number that is none.
 func FromBotEnv() (*BotEnv, error) {
-	b := &BotEnv{Bin: os.Getenv("AGENT_BIN"), Store: os.Getenv("AGENT_STORE"), Socket: os.Getenv("AGENT_SOCKET"),
-		Model: os.Getenv("AGENT_MODEL"), Bot: os.Getenv("AGENT_BOT"), Parent: os.Getenv("AGENT_PARENT")}
+	b := &BotEnv{
+		Bin: os.Getenv("AGENT_BIN"), Store: os.Getenv("AGENT_STORE"), Socket: os.Getenv("AGENT_SOCKET"),
+		Model: os.Getenv("AGENT_MODEL"), Bot: os.Getenv("AGENT_BOT"), Parent: os.Getenv("AGENT_PARENT"),
+	}
 	id := os.Getenv("AGENT_BOT_ID")
 	if b.Bot == "" && id == "" {
 		return nil, nil

@@ -148,8 +148,10 @@ func (l *link) readReady() error {
 	if head.PID < 1 || head.PID > math.MaxInt32 {
 		return errMismatch{fmt.Sprintf("the listener says it is process %d, and there is no such process", head.PID)}
 	}
-	l.ready = &protocol.Ready{Event: head.Event, Protocol: head.Protocol, PID: int(head.PID), Version: head.Version,
-		Line: append([]byte(nil), line...)}
+	l.ready = &protocol.Ready{
+		Event: head.Event, Protocol: head.Protocol, PID: int(head.PID), Version: head.Version,
+		Line: append([]byte(nil), line...),
+	}
 	if head.Protocol != protocol.Version {
 		return errMismatch{fmt.Sprintf("the daemon speaks protocol %d, this program %d; the daemon's version is %q",
 			head.Protocol, protocol.Version, head.Version)}

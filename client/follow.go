@@ -202,8 +202,10 @@ func (f *follower) askResult(ctx context.Context, s *Session) error {
 
 // finishedEvent is a turn_finished made from an outcome.
 func finishedEvent(bot string, out *protocol.Outcome) (*protocol.Event, error) {
-	data, err := protocol.Append(nil, &protocol.TurnFinished{Status: out.Status, Checkpoint: out.Checkpoint,
-		Error: out.Error, Detail: out.Detail, Into: out.Into, Node: out.Node, Extra: out.Extra})
+	data, err := protocol.Append(nil, &protocol.TurnFinished{
+		Status: out.Status, Checkpoint: out.Checkpoint,
+		Error: out.Error, Detail: out.Detail, Into: out.Into, Node: out.Node, Extra: out.Extra,
+	})
 	if err != nil {
 		return nil, err
 	}

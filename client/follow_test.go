@@ -255,8 +255,10 @@ func TestFollowEnds(t *testing.T) {
 	t.Run("PR-40 a gap makes it ask for the turn, which had finished", func(t *testing.T) {
 		t.Parallel()
 		failed := protocol.BudgetExhausted
-		kinds, events, err := follow(t, FollowOptions{Turn: 5}, &protocol.Outcome{Turn: 5, Status: "failed", Finished: true, Error: &failed,
-			Extra: protocol.Extra{"tokens_used": raw(220)}}, pruned)
+		kinds, events, err := follow(t, FollowOptions{Turn: 5}, &protocol.Outcome{
+			Turn: 5, Status: "failed", Finished: true, Error: &failed,
+			Extra: protocol.Extra{"tokens_used": raw(220)},
+		}, pruned)
 		if want := []string{"pruned", "turn_finished"}; err != nil || !slices.Equal(kinds, want) {
 			t.Fatalf("%v %v", kinds, err)
 		}

@@ -65,8 +65,10 @@ func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h T
 		return withOp(err, protocol.OpServeTools)
 	}
 	defer session.Close()
-	s := &toolServer{c: c, session: session, tag: tag, o: o, h: h,
-		slots: make(chan struct{}, o.Concurrency), calls: map[callKey]context.CancelCauseFunc{}}
+	s := &toolServer{
+		c: c, session: session, tag: tag, o: o, h: h,
+		slots: make(chan struct{}, o.Concurrency), calls: map[callKey]context.CancelCauseFunc{},
+	}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	defer s.end(nil)
 	err = s.serve()
@@ -233,8 +235,10 @@ func (s *toolServer) cancel(key callKey) {
 // answer runs a call in one of the handlers' places and sends what it came to.
 func (s *toolServer) answer(ctx context.Context, call *ToolCall) {
 	if call.Delivered && !s.o.Redelivered {
-		s.send(ctx, call, ToolOutput{}, &protocol.Error{Code: protocol.OutcomeUnknown,
-			Detail: "the call was handed to another server before; whether it acted is not known"})
+		s.send(ctx, call, ToolOutput{}, &protocol.Error{
+			Code:   protocol.OutcomeUnknown,
+			Detail: "the call was handed to another server before; whether it acted is not known",
+		})
 		return
 	}
 	select {
@@ -320,7 +324,9 @@ func (t *ToolCall) ApproveStep(ctx context.Context, step protocol.Step) (*protoc
 
 // StepResult records what the step did.
 func (t *ToolCall) StepResult(ctx context.Context, step string, ok bool, detail string) error {
-	r := &protocol.StepResult{Bot: t.Bot, Turn: t.Turn, CallID: t.CallID, Request: t.Request, Tag: t.Tag, Lease: t.lease,
-		Step: step, OK: ok, Detail: detail}
+	r := &protocol.StepResult{
+		Bot: t.Bot, Turn: t.Turn, CallID: t.CallID, Request: t.Request, Tag: t.Tag, Lease: t.lease,
+		Step: step, OK: ok, Detail: detail,
+	}
 	return t.session.Do(ctx, protocol.OpStepResult, r, nil)
 }

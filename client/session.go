@@ -43,8 +43,10 @@ type request struct {
 }
 
 func newSession(l *link, notify bool) *Session {
-	return &Session{conn: l.conn, lines: l.lines, ready: l.ready, notify: notify,
-		waiting: map[uint64]*request{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &Session{
+		conn: l.conn, lines: l.lines, ready: l.ready, notify: notify,
+		waiting: map[uint64]*request{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 }
 
 // Ready is the session's ready line. It is shared and must not be changed.

@@ -66,8 +66,10 @@ func (l *link) checkPeer() error {
 
 func endOld(ctx context.Context, pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return &protocol.Error{Code: protocol.DaemonProtocolMismatch, Op: protocol.OpShutdown,
-			Detail: fmt.Sprintf("the daemon, process %d, speaks an older protocol and cannot be ended: %s", pid, reason(err)), Cause: err}
+		return &protocol.Error{
+			Code: protocol.DaemonProtocolMismatch, Op: protocol.OpShutdown,
+			Detail: fmt.Sprintf("the daemon, process %d, speaks an older protocol and cannot be ended: %s", pid, reason(err)), Cause: err,
+		}
 	}
 	ended := make(chan struct{})
 	close(ended)
@@ -91,8 +93,10 @@ func awaitExit(ctx context.Context, pid int, disconnected <-chan struct{}, limit
 		if ctx.Err() != nil {
 			return contextError(ctx, protocol.OpShutdown)
 		}
-		return &protocol.Error{Code: protocol.DaemonShutdownTimeout, Op: protocol.OpShutdown,
-			Detail: fmt.Sprintf("process %d is still there after %v", pid, limit)}
+		return &protocol.Error{
+			Code: protocol.DaemonShutdownTimeout, Op: protocol.OpShutdown,
+			Detail: fmt.Sprintf("process %d is still there after %v", pid, limit),
+		}
 	}
 	return nil
 }

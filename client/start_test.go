@@ -247,8 +247,11 @@ func TestStartRefusals(t *testing.T) {
 		detail  string
 	}{
 		{"CL-18 the log's last line says why a daemon failed", nil, Starter{Providers: []string{"x=responses,not-a-url"}}, protocol.DaemonStartFailed, "invalid_provider_url"},
-		{"another daemon owns the store and never answers", func(t *testing.T) { t.Setenv("SERVE_EXIT", "75") },
-			Starter{Providers: []string{"scripted"}, Window: 400 * time.Millisecond}, protocol.DaemonStartTimeout, "within 400ms"},
+		{
+			"another daemon owns the store and never answers", func(t *testing.T) { t.Setenv("SERVE_EXIT", "75") },
+			Starter{Providers: []string{"scripted"}, Window: 400 * time.Millisecond},
+			protocol.DaemonStartTimeout, "within 400ms",
+		},
 		{"no provider to start with", nil, Starter{}, protocol.NoProviders, "--provider scripted"},
 		{"CL-12 looking at a store never makes one", nil, Starter{ExistingOnly: true, Providers: []string{"scripted"}}, protocol.StoreNotFound, "no store"},
 		{"CL-13 no spawning", nil, Starter{NoSpawn: true, Providers: []string{"scripted"}}, protocol.DaemonUnavailable, ""},
@@ -333,31 +336,40 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	ttl := "1h"
-	ready := &protocol.Ready{Walls: []string{dir}, Protected: []string{"/p"},
+	ready := &protocol.Ready{
+		Walls: []string{dir}, Protected: []string{"/p"},
 		Limits: protocol.Limits{Processes: 64, StallTimeoutSeconds: 120, ContextBytes: 1024, ContextItems: 2, CacheTTL: "5m"},
 		Providers: map[string]protocol.ProviderInfo{
 			"openai":  {Family: "responses", URL: "https://api.openai.com/v1", Transport: "http", Auth: "key"},
 			"mine":    {Family: "chat", URL: "http://127.0.0.1:9/v1", Transport: "http", Auth: "none"},
 			"s":       {Family: "scripted", Transport: "local", Auth: "none", URL: "/abs/script"},
 			"bedrock": {Family: "anthropic", URL: "https://bedrock-mantle.eu-west-1.api.aws/anthropic/v1", Transport: "http", Auth: "sigv4"},
-		}}
+		},
+	}
 	for _, row := range []struct {
 		name string
 		s    Starter
 		want []string // each is in the detail; none: no error
 	}{
 		{"nothing stated", Starter{}, nil},
-		{"the same values", Starter{Providers: []string{"openai", "mine=chat,http://127.0.0.1:9/v1/", "s=scripted,script"}, Walls: []string{link}, Protect: []string{"/p"},
-			Limits: Limits{MaxProcesses: n(64), StallTimeout: n(120), ContextBytes: n(1), ContextItems: n(1), IdleExit: n(0)}}, nil},
+		{"the same values", Starter{
+			Providers: []string{"openai", "mine=chat,http://127.0.0.1:9/v1/", "s=scripted,script"}, Walls: []string{link}, Protect: []string{"/p"},
+			Limits: Limits{MaxProcesses: n(64), StallTimeout: n(120), ContextBytes: n(1), ContextItems: n(1), IdleExit: n(0)},
+		}, nil},
 		{"a region of the environment", Starter{Providers: []string{"bedrock"}, Env: []string{"AWS_REGION=eu-west-1"}}, nil},
 		{"a region that is not known here", Starter{Providers: []string{"bedrock"}, Env: []string{"A=b"}}, nil},
 		{"another URL", Starter{Providers: []string{"mine=chat,http://127.0.0.1:8/v1"}}, []string{"--provider mine: requested url http://127.0.0.1:8/v1 but daemon has http://127.0.0.1:9/v1"}},
 		{"another transport", Starter{Providers: []string{"openai=responses-ws"}}, []string{"requested transport websocket but daemon has http"}},
 		{"another credential", Starter{Providers: []string{"mine=chat,http://127.0.0.1:9/v1,KEY"}}, []string{"requested auth key but daemon has none"}},
 		{"an unregistered provider", Starter{Providers: []string{"ollama"}}, []string{"--provider ollama: not registered"}},
-		{"several at once", Starter{Walls: []string{"/other"}, Limits: Limits{MaxProcesses: n(3), StallTimeout: n(9), IdleExit: n(7), RetainTurns: n(2), CacheTTL: &ttl}},
-			[]string{"--max-processes: requested 3 but daemon has 64; --stall-timeout: requested 9 but daemon has 120; --idle-exit: requested 7 but daemon has 0",
-				"--retain-turns: requested 2 but daemon has none", "--cache-ttl: requested 1h but daemon has 5m", "--wall: requested /other"}},
+		{
+			"several at once",
+			Starter{Walls: []string{"/other"}, Limits: Limits{MaxProcesses: n(3), StallTimeout: n(9), IdleExit: n(7), RetainTurns: n(2), CacheTTL: &ttl}},
+			[]string{
+				"--max-processes: requested 3 but daemon has 64; --stall-timeout: requested 9 but daemon has 120; --idle-exit: requested 7 but daemon has 0",
+				"--retain-turns: requested 2 but daemon has none", "--cache-ttl: requested 1h but daemon has 5m", "--wall: requested /other",
+			},
+		},
 	} {
 		t.Run("CL-23 "+row.name, func(t *testing.T) {
 			t.Parallel()

@@ -64,8 +64,11 @@ func TestFromBotEnv(t *testing.T) {
 		code protocol.Code
 	}{
 		{"outside a bot's shell", nil, nil, ""},
-		{"a whole identity", map[string]string{"AGENT_BOT": "B", "AGENT_BOT_ID": "3", "AGENT_TURN": "9", "AGENT_SOCKET": "/s", "AGENT_PARENT": "P", "AGENT_PARENT_ID": "2"},
-			&BotEnv{Bot: "B", BotID: 3, Turn: 9, Socket: "/s", Parent: "P", ParentID: 2}, ""},
+		{
+			"a whole identity",
+			map[string]string{"AGENT_BOT": "B", "AGENT_BOT_ID": "3", "AGENT_TURN": "9", "AGENT_SOCKET": "/s", "AGENT_PARENT": "P", "AGENT_PARENT_ID": "2"},
+			&BotEnv{Bot: "B", BotID: 3, Turn: 9, Socket: "/s", Parent: "P", ParentID: 2}, "",
+		},
 		{"without a turn", map[string]string{"AGENT_BOT": "B", "AGENT_BOT_ID": "3"}, &BotEnv{Bot: "B", BotID: 3}, ""},
 		{"a name without an id", map[string]string{"AGENT_BOT": "B"}, nil, protocol.CreatorIdentityRequired},
 		{"an id without a name", map[string]string{"AGENT_BOT_ID": "3"}, nil, protocol.CreatorIdentityRequired},

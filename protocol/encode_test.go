@@ -11,11 +11,13 @@ func ptr[T any](v T) *T { return &v }
 
 func TestBotRecordHasTheDocumentedFields(t *testing.T) {
 	t.Parallel()
-	documented := []string{"name", "id", "status", "running_turn", "head", "workspace", "provider", "family", "model",
+	documented := []string{
+		"name", "id", "status", "running_turn", "head", "workspace", "provider", "family", "model",
 		"instructions", "reasoning", "tools", "allowed", "unavailable_tools", "budget_tokens", "tokens_used", "input_tokens",
 		"cached_input_tokens", "cache_hit", "created_by", "created_by_id", "note", "compaction", "elision",
 		"compaction_instructions", "compaction_model", "cache_bot", "fallbacks", "closed", "gates", "denials", "settings",
-		"sandbox", "writable_roots", "unix_sockets", "network", "exclude_slash_tmp", "exclude_tmpdir_env_var", "rules", "client_tools"}
+		"sandbox", "writable_roots", "unix_sockets", "network", "exclude_slash_tmp", "exclude_tmpdir_env_var", "rules", "client_tools",
+	}
 	record, err := Append(nil, &Bot{})
 	if err != nil {
 		t.Fatal(err)
@@ -49,23 +51,39 @@ func TestAnswers(t *testing.T) {
 		{"a raw result is spliced byte for byte", json.RawMessage(`{"type" : "x\/"}`), `{"type" : "x\/"}`},
 		{"no result is null", nil, `null`},
 		{"an empty answer is an object", Empty{}, `{}`},
-		{"a submission", &Submitted{Bot: "Bob", BotID: 3, Turn: 5, RequestID: "r1", Status: "running", Cursor: ptr[int64](17), Handle: "turn:Bob/5"},
-			`{"bot":"Bob","bot_id":3,"turn":5,"request_id":"r1","duplicate":false,"status":"running","cursor":17,"handle":"turn:Bob/5"}`},
+		{
+			"a submission", &Submitted{Bot: "Bob", BotID: 3, Turn: 5, RequestID: "r1", Status: "running", Cursor: ptr[int64](17), Handle: "turn:Bob/5"},
+			`{"bot":"Bob","bot_id":3,"turn":5,"request_id":"r1","duplicate":false,"status":"running","cursor":17,"handle":"turn:Bob/5"}`,
+		},
 		{"an unfinished turn is short", Outcome{Turn: 5, Status: "running"}, `{"turn":5,"status":"running","finished":false}`},
-		{"a finished turn", &Outcome{Turn: 40, Status: "completed", Finished: true, Checkpoint: ptr[int64](904), Text: "17"},
-			`{"turn":40,"status":"completed","checkpoint":904,"error":null,"detail":null,"text":"17","text_truncated":false}`},
-		{"a failed turn has its facts", &Outcome{Turn: 1, Status: "failed", Finished: true, Error: ptr(BudgetExhausted), Extra: Extra{"tokens_used": Raw("220")}},
-			`{"turn":1,"status":"failed","checkpoint":null,"error":"budget_exhausted","detail":null,"text":"","text_truncated":false,"tokens_used":220}`},
-		{"a wait with every kind of outcome", &Waited{Results: map[string]Resolved{
-			"a": {Pending: true}, "b": {Err: Fail(UnknownHandle, "x")}, "c": {Raw: Raw(`{"stdout":"\/"}`)}}, Pending: []string{"a"}},
-			`{"results":{"a":{"pending":true},"b":{"error":"unknown_handle","detail":"x"},"c":{"stdout":"\/"}},"pending":["a"]}`},
+		{
+			"a finished turn", &Outcome{Turn: 40, Status: "completed", Finished: true, Checkpoint: ptr[int64](904), Text: "17"},
+			`{"turn":40,"status":"completed","checkpoint":904,"error":null,"detail":null,"text":"17","text_truncated":false}`,
+		},
+		{
+			"a failed turn has its facts", &Outcome{Turn: 1, Status: "failed", Finished: true, Error: ptr(BudgetExhausted), Extra: Extra{"tokens_used": Raw("220")}},
+			`{"turn":1,"status":"failed","checkpoint":null,"error":"budget_exhausted","detail":null,"text":"","text_truncated":false,"tokens_used":220}`,
+		},
+		{
+			"a wait with every kind of outcome", &Waited{Results: map[string]Resolved{
+				"a": {Pending: true}, "b": {Err: Fail(UnknownHandle, "x")}, "c": {Raw: Raw(`{"stdout":"\/"}`)},
+			}, Pending: []string{"a"}},
+			`{"results":{"a":{"pending":true},"b":{"error":"unknown_handle","detail":"x"},"c":{"stdout":"\/"}},"pending":["a"]}`,
+		},
 		{"nil lists are empty ones", &TurnPage{}, `{"turns":[],"next_after":null}`},
-		{"oldest_first has next_newer, also when null", &NodePage{Nodes: []Node{{1, 2}}, NextNewer: Null[int64]()},
-			`{"nodes":[{"node":1,"turn":2}],"next_from":null,"next_newer":null}`},
-		{"a step of a served call among prompts.calls", []PromptCall{{CallID: "c", Step: "s", Name: "n", Done: true, OK: true}, {CallID: "c", Name: "n"}},
-			`[{"call_id":"c","step":"s","name":"n","done":true,"ok":true},{"call_id":"c","name":"n","node":0,"arguments":"","arguments_bytes":0,"arguments_truncated":false,"done":false,"failed":false}]`},
-		{"a provider's refused list", &ProviderModels{Providers: map[string]ModelList{"a": {Error: ProviderModelsLimit, Detail: "d"}, "b": {}}},
-			`{"providers":{"a":{"error":"provider_models_limit","detail":"d"},"b":{"models":[]}}}`},
+		{
+			"oldest_first has next_newer, also when null", &NodePage{Nodes: []Node{{1, 2}}, NextNewer: Null[int64]()},
+			`{"nodes":[{"node":1,"turn":2}],"next_from":null,"next_newer":null}`,
+		},
+		{
+			"a step of a served call among prompts.calls",
+			[]PromptCall{{CallID: "c", Step: "s", Name: "n", Done: true, OK: true}, {CallID: "c", Name: "n"}},
+			`[{"call_id":"c","step":"s","name":"n","done":true,"ok":true},{"call_id":"c","name":"n","node":0,"arguments":"","arguments_bytes":0,"arguments_truncated":false,"done":false,"failed":false}]`,
+		},
+		{
+			"a provider's refused list", &ProviderModels{Providers: map[string]ModelList{"a": {Error: ProviderModelsLimit, Detail: "d"}, "b": {}}},
+			`{"providers":{"a":{"error":"provider_models_limit","detail":"d"},"b":{"models":[]}}}`,
+		},
 		{"a cache hit of three places", struct {
 			H float64 `json:"cache_hit"`
 		}{0.873}, `{"cache_hit":0.873}`},
@@ -176,8 +194,10 @@ func TestAnswersReadBack(t *testing.T) {
 	})
 	t.Run("a bot's record keeps every value", func(t *testing.T) {
 		t.Parallel()
-		b := Bot{Name: "A", ID: 3, RunningTurn: ptr[int64](9), Allowed: &[]string{"read"}, Gates: []Gate{{Tag: "auto", Tools: []string{"shell"}, ExpireMS: ptr[int64](5)}},
-			Denials: map[string]Denials{"auto": {InRow: 1, Window: 50, Turn: 9}}, Settings: Settings{NoteTurns: Set[int64](4)}, Rules: &RulesInfo{Files: 1, Digest: "d"}, CacheHit: 0.5}
+		b := Bot{
+			Name: "A", ID: 3, RunningTurn: ptr[int64](9), Allowed: &[]string{"read"}, Gates: []Gate{{Tag: "auto", Tools: []string{"shell"}, ExpireMS: ptr[int64](5)}},
+			Denials: map[string]Denials{"auto": {InRow: 1, Window: 50, Turn: 9}}, Settings: Settings{NoteTurns: Set[int64](4)}, Rules: &RulesInfo{Files: 1, Digest: "d"}, CacheHit: 0.5,
+		}
 		first, err := Append(nil, &b)
 		if err != nil {
 			t.Fatal(err)

@@ -98,9 +98,11 @@ func TestEventsOfASessionReadAndWriteBack(t *testing.T) {
 			t.Errorf("wrote\n%swanted\n%s", again, line)
 		}
 	}
-	for _, kind := range []string{KindCreated, KindForked, KindConfigured, KindQueued, KindAccepted, KindMessage, KindUsage,
+	for _, kind := range []string{
+		KindCreated, KindForked, KindConfigured, KindQueued, KindAccepted, KindMessage, KindUsage,
 		KindApprovalRequested, KindToolStarted, KindToolRequested, KindStepDecided, KindStepCompleted, KindToolCompleted,
-		KindTurnWaiting, KindTurnPaced, KindTurnResumed, KindSteered, KindElided, KindCompacted, KindTurnFinished} {
+		KindTurnWaiting, KindTurnPaced, KindTurnResumed, KindSteered, KindElided, KindCompacted, KindTurnFinished,
+	} {
 		if !kinds[kind] {
 			t.Errorf("the session has no %s", kind)
 		}
@@ -174,8 +176,10 @@ func TestEventShapes(t *testing.T) {
 
 func TestReadyLine(t *testing.T) {
 	t.Parallel()
-	line, err := AppendReady(nil, &Ready{PID: 4711, Schema: 1, Capabilities: Capabilities(),
-		Store: Store{Identity: "9f", Lineage: "00"}, Providers: map[string]ProviderInfo{"s": {Family: "scripted", Transport: "local", Auth: "none"}}})
+	line, err := AppendReady(nil, &Ready{
+		PID: 4711, Schema: 1, Capabilities: Capabilities(),
+		Store: Store{Identity: "9f", Lineage: "00"}, Providers: map[string]ProviderInfo{"s": {Family: "scripted", Transport: "local", Auth: "none"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,8 +190,10 @@ func TestReadyLine(t *testing.T) {
 	if in.Ready.Protocol != 3 || in.Ready.PID != 4711 || !in.Ready.Has("wait_any") || in.Ready.Has("teleport") {
 		t.Errorf("got %+v", in.Ready)
 	}
-	want := []string{"event", "protocol", "pid", "store", "schema", "capabilities", "limits", "tools", "providers", "durability",
-		"partial_text_durable", "version", "sandbox", "walls", "protected", "bot_sockets", "paused"}
+	want := []string{
+		"event", "protocol", "pid", "store", "schema", "capabilities", "limits", "tools", "providers", "durability",
+		"partial_text_durable", "version", "sandbox", "walls", "protected", "bot_sockets", "paused",
+	}
 	if got := memberNames(t, line); !equalStrings(got, want) {
 		t.Errorf("members %v, wanted %v", got, want)
 	}

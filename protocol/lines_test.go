@@ -36,8 +36,11 @@ func TestLineReader(t *testing.T) {
 		{"a line of 1,048,576 bytes with its newline fits", full + "\nb\n", []string{full, "b"}, io.EOF},
 		{"PR-5 a line of 1,048,577 bytes is too long", "a\n" + full + "x\n", []string{"a"}, ErrLineTooLong},
 		{"a line that never ends is too long", full + full, nil, ErrLineTooLong},
-		{"lines around the sizes of the buffers", strings.Repeat("a", 4095) + "\n" + strings.Repeat("b", 4096) + "\n" + strings.Repeat("c", 65536) + "\nd\n",
-			[]string{strings.Repeat("a", 4095), strings.Repeat("b", 4096), strings.Repeat("c", 65536), "d"}, io.EOF},
+		{
+			"lines around the sizes of the buffers", strings.Repeat("a", 4095) + "\n" + strings.Repeat("b", 4096) + "\n" + strings.Repeat("c", 65536) + "\nd\n",
+			[]string{strings.Repeat("a", 4095), strings.Repeat("b", 4096), strings.Repeat("c", 65536), "d"},
+			io.EOF,
+		},
 	} {
 		for how, wrap := range map[string]func(io.Reader) io.Reader{
 			"at once": func(r io.Reader) io.Reader { return r }, "by halves": iotest.HalfReader, "with the end": iotest.DataErrReader,

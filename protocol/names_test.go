@@ -13,9 +13,18 @@ func TestNameRule(t *testing.T) {
 		text      string
 		name, bot bool
 	}{
-		{"Bob", true, true}, {"a-Z_0.9", true, true}, {long, true, true}, {long + "a", false, false}, {"", false, false},
-		{"a b", false, false}, {"a/b", false, false}, {"é", false, false}, {"a\n", false, false},
-		{"-x", true, false}, {".x", true, false}, {"_x", true, true},
+		{"Bob", true, true},
+		{"a-Z_0.9", true, true},
+		{long, true, true},
+		{long + "a", false, false},
+		{"", false, false},
+		{"a b", false, false},
+		{"a/b", false, false},
+		{"é", false, false},
+		{"a\n", false, false},
+		{"-x", true, false},
+		{".x", true, false},
+		{"_x", true, true},
 	} {
 		t.Run("PR-75 "+short(row.text)+" as a name and as a bot", func(t *testing.T) {
 			t.Parallel()
@@ -39,9 +48,17 @@ func TestModelReferences(t *testing.T) {
 		{"openrouter/vendor/model", "openrouter", "vendor/model", true},
 		{strings.Repeat("p", 64) + "/" + strings.Repeat("m", 256), strings.Repeat("p", 64), strings.Repeat("m", 256), true},
 		{"a/é", "a", "é", true},
-		{"openai", "", "", false}, {"/m", "", "", false}, {"p/", "", "", false}, {"", "", "", false},
-		{"p q/m", "", "", false}, {"p.q/m", "", "", false}, {"p/a\nb", "", "", false}, {"p/a\x7f", "", "", false}, {"p/\xff", "", "", false},
-		{strings.Repeat("p", 65) + "/m", "", "", false}, {"p/" + strings.Repeat("m", 257), "", "", false},
+		{"openai", "", "", false},
+		{"/m", "", "", false},
+		{"p/", "", "", false},
+		{"", "", "", false},
+		{"p q/m", "", "", false},
+		{"p.q/m", "", "", false},
+		{"p/a\nb", "", "", false},
+		{"p/a\x7f", "", "", false},
+		{"p/\xff", "", "", false},
+		{strings.Repeat("p", 65) + "/m", "", "", false},
+		{"p/" + strings.Repeat("m", 257), "", "", false},
 	} {
 		t.Run(short(row.ref), func(t *testing.T) {
 			t.Parallel()
@@ -60,8 +77,10 @@ func TestHandles(t *testing.T) {
 			t.Errorf("%s: got %+v %v", text, h, err)
 		}
 	}
-	for _, text := range []string{"bad", "proc:01", "turn:Bob/+1", "", "proc:", "proc:0", "proc:-1", "proc:9007199254740992",
-		"proc:99999999999999999999", "turn:Bob", "turn:/1", "turn:Bob/", "turn:Bob/1/2", "turn:-x/1", "turn:B b/1", "PROC:1", "proc:1 ", "proc:١"} {
+	for _, text := range []string{
+		"bad", "proc:01", "turn:Bob/+1", "", "proc:", "proc:0", "proc:-1", "proc:9007199254740992",
+		"proc:99999999999999999999", "turn:Bob", "turn:/1", "turn:Bob/", "turn:Bob/1/2", "turn:-x/1", "turn:B b/1", "PROC:1", "proc:1 ", "proc:١",
+	} {
 		t.Run("PR-44 "+text+" is no handle", func(t *testing.T) {
 			t.Parallel()
 			if h, err := ParseHandle(text); !errors.Is(err, InvalidHandle) {
@@ -92,8 +111,13 @@ func TestPageLimit(t *testing.T) {
 		n     int
 		ok    bool
 	}{
-		{Opt[int64]{}, 64, true}, {Null[int64](), 64, true}, {Set[int64](1), 1, true}, {Set[int64](256), 256, true},
-		{Set[int64](0), 0, false}, {Set[int64](257), 0, false}, {Set[int64](-1), 0, false},
+		{Opt[int64]{}, 64, true},
+		{Null[int64](), 64, true},
+		{Set[int64](1), 1, true},
+		{Set[int64](256), 256, true},
+		{Set[int64](0), 0, false},
+		{Set[int64](257), 0, false},
+		{Set[int64](-1), 0, false},
 	} {
 		if n, ok := PageLimit(row.limit, DefaultPage, MaxPage); n != row.n || ok != row.ok {
 			t.Errorf("%+v: got %d %v", row.limit, n, ok)

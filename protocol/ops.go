@@ -191,11 +191,13 @@ func keepZero(n *int64, given bool) {
 type fieldSet uint64
 
 var fieldBits = func() map[string]fieldSet {
-	names := []string{"bot", "model", "instructions", "tools", "source", "keep_turns", "request_id", "prompt",
+	names := []string{
+		"bot", "model", "instructions", "tools", "source", "keep_turns", "request_id", "prompt",
 		"turn", "after", "limit", "node", "call_id", "request", "tag", "step", "name", "arguments", "ok",
 		"bot_id", "created_by_id", "expected_turn", "lease",
 		"workspace", "delivery", "origin", "reasoning", "sandbox", "created_by", "approver", "compaction_model",
-		"by", "reason", "stream"}
+		"by", "reason", "stream",
+	}
 	bits := make(map[string]fieldSet, len(names))
 	for i, name := range names {
 		bits[name] = 1 << i

@@ -150,12 +150,14 @@ func (r *Ready) Has(capability string) bool {
 // Capabilities are what a daemon of this version announces (section 4), in
 // order. The slice is the caller's.
 func Capabilities() []string {
-	return []string{"create", "resume", "fork_any_node", "context_window", "submit", "bot_identity",
+	return []string{
+		"create", "resume", "fork_any_node", "context_window", "submit", "bot_identity",
 		"delivery", "interrupt", "events", "item", "history_nodes", "history_items", "artifact", "follow",
 		"follow_all", "bots", "wait", "wait_any", "stats", "turns", "result", "budgets", "delete", "prune",
 		"shutdown_grace", "approvals", "serve_approvals", "provider_models", "inspect", "prompts", "settings",
 		"configure", "allow", "closed", "client_tools", "steps", "companions", "pause", "sandbox",
-		"bot_sockets", "pictures"}
+		"bot_sockets", "pictures",
+	}
 }
 
 // Store says which store a daemon has.

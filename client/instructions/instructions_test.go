@@ -14,8 +14,10 @@ func TestTextsSayWhatTheyMust(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"the preamble", Preamble(), []string{`"$AGENT_BIN" run --detach --new --bot NAME`, `"$AGENT_BIN" fork --source`, `"$AGENT_BIN" models`, "--delivery queue",
-			"`wait`", "AGENT_BOT_ID", "AGENT_TURN", "AGENT_PARENT_ID", "only to ask"}},
+		{"the preamble", Preamble(), []string{
+			`"$AGENT_BIN" run --detach --new --bot NAME`, `"$AGENT_BIN" fork --source`, `"$AGENT_BIN" models`, "--delivery queue",
+			"`wait`", "AGENT_BOT_ID", "AGENT_TURN", "AGENT_PARENT_ID", "only to ask",
+		}},
 		{"the compaction text", Compaction(), []string{"Goal", "word for word", "Done", "blocked", "Decisions", "Files", "Next steps", "exactly", "summary alone"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -20,14 +20,15 @@ type verb struct {
 	short    string
 	long     string
 	hidden   bool
-	bare     bool // without --store, --socket and --pretty
 	declare  func(*app, *table) func(context.Context, []string) error
 }
 
 // verbs are all of them, in the order of help.
 func verbs() []verb {
-	return []verb{runVerb, followVerb, forkVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, historyVerb, artifactVerb, waitVerb,
-		interruptVerb, statsVerb, startVerb, shutdownVerb, serveVerb, completionVerb, helpVerb}
+	return []verb{
+		runVerb, followVerb, forkVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, historyVerb, artifactVerb, waitVerb,
+		interruptVerb, statsVerb, startVerb, shutdownVerb, serveVerb, completionVerb, helpVerb,
+	}
 }
 
 func (a *app) root() *cobra.Command {
@@ -49,8 +50,10 @@ func (a *app) root() *cobra.Command {
 
 // command makes cobra's command of a verb.
 func (a *app) command(v verb) *cobra.Command {
-	cmd := &cobra.Command{Use: strings.TrimSpace(v.name + " " + v.operands), Short: v.short, Long: v.long, Hidden: v.hidden,
-		DisableFlagsInUseLine: true, ValidArgs: v.words}
+	cmd := &cobra.Command{
+		Use: strings.TrimSpace(v.name + " " + v.operands), Short: v.short, Long: v.long, Hidden: v.hidden,
+		DisableFlagsInUseLine: true, ValidArgs: v.words,
+	}
 	t := newTable(v.name)
 	run := v.declare(a, t)
 	a.tables[v.name] = t

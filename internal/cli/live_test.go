@@ -504,8 +504,10 @@ func TestManyBots(t *testing.T) {
 		g.must("start")
 		c := g.client()
 		for i := range 70 {
-			_, err := c.Create(context.Background(), &protocol.Create{Bot: fmt.Sprintf("bot%02d", i*37%70), Model: "t/echo",
-				Instructions: strings.Repeat("i", protocol.MaxText), Workspace: g.dir})
+			_, err := c.Create(context.Background(), &protocol.Create{
+				Bot: fmt.Sprintf("bot%02d", i*37%70), Model: "t/echo",
+				Instructions: strings.Repeat("i", protocol.MaxText), Workspace: g.dir,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

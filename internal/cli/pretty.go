@@ -33,8 +33,10 @@ type pretty struct {
 }
 
 func (a *app) prettyView(l *link, made bool) *pretty {
-	p := &pretty{app: a, link: l, made: made, dim: a.colour(), streamed: map[int64][]byte{},
-		used: map[int64]protocol.Usage{}, turns: map[int64]*callsOf{}}
+	p := &pretty{
+		app: a, link: l, made: made, dim: a.colour(), streamed: map[int64][]byte{},
+		used: map[int64]protocol.Usage{}, turns: map[int64]*callsOf{},
+	}
 	p.text, p.thinking = &filter{to: lines{p}}, &filter{to: lines{p}}
 	return p
 }

@@ -108,9 +108,11 @@ func (r *run) composed() (*protocol.Create, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &protocol.Create{Bot: r.bot, Model: r.model, Instructions: text, Tools: n.tools, Workspace: r.workspace,
+	c := &protocol.Create{
+		Bot: r.bot, Model: r.model, Instructions: text, Tools: n.tools, Workspace: r.workspace,
 		Reasoning: n.reasoning, CompactionInstructions: summary, CompactionModel: n.compactionModel,
-		Fallbacks: n.fallbacks, Sandbox: n.sandbox}
+		Fallbacks: n.fallbacks, Sandbox: n.sandbox,
+	}
 	if n.budget > 0 {
 		c.BudgetTokens = protocol.Set(n.budget)
 	}
@@ -151,8 +153,10 @@ func (r *run) create(ctx context.Context, c *protocol.Create) error {
 
 // send submits the prompt and, unless detached, follows its turn.
 func (r *run) send(ctx context.Context) error {
-	s := &protocol.Submit{Bot: r.bot, BotID: r.botID, RequestID: r.requestID, Prompt: r.prompt, Workspace: r.workspace,
-		Model: r.model, Delivery: protocol.Delivery(r.delivery), ExpectedTurn: r.turn, Origin: r.origin}
+	s := &protocol.Submit{
+		Bot: r.bot, BotID: r.botID, RequestID: r.requestID, Prompt: r.prompt, Workspace: r.workspace,
+		Model: r.model, Delivery: protocol.Delivery(r.delivery), ExpectedTurn: r.turn, Origin: r.origin,
+	}
 	sub, err := r.link.Submit(ctx, s)
 	if err != nil {
 		return r.unanswered(ctx, r.madeFacts(err))

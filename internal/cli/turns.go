@@ -49,6 +49,8 @@ func turnsRow(entry json.RawMessage) ([]string, error) {
 		first += "…"
 	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []string{number(t.Turn), t.Status, number(t.InputTokens), number(t.OutputTokens), number(t.ModelRounds),
-		started, deref(t.Workspace), first}, nil
+	return []string{
+		number(t.Turn), t.Status, number(t.InputTokens), number(t.OutputTokens), number(t.ModelRounds),
+		started, deref(t.Workspace), first,
+	}, nil
 }

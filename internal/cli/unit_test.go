@@ -275,8 +275,10 @@ func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, item, want string }{
 		{"a user's message, Messages", `{"role":"user","content":[{"type":"text","text":"hi"}]}`, "user:hi"},
-		{"an answer, Messages", `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"yes"},{"type":"tool_use","id":"c","name":"shell","input":{"command":"ls"}}]}`,
-			`thinking:hm assistant:yes tool_call:shell:c:{"command":"ls"}`},
+		{
+			"an answer, Messages", `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"yes"},{"type":"tool_use","id":"c","name":"shell","input":{"command":"ls"}}]}`,
+			`thinking:hm assistant:yes tool_call:shell:c:{"command":"ls"}`,
+		},
 		{"a result, Messages", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]}`, "tool_result:c:out"},
 		{"a result with blocks, Messages", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"out"}]}]}`, "tool_result:c:out"},
 		{"an answer, Responses", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}`, "assistant:yes"},

@@ -23,10 +23,12 @@ func TestWindow(t *testing.T) {
 		h := newHost(t, "")
 		h.set.Limits.ContextItems = 12
 		h.set.Limits.ContextBytes = 64 << 10
-		s := h.fake(family, fakemodel.Options{Window: true, Bodies: true, Keep: 40,
+		s := h.fake(family, fakemodel.Options{
+			Window: true, Bodies: true, Keep: 40,
 			Handler: func(r *fakemodel.Request) fakemodel.Reply {
 				return fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Thinking("hm"), fakemodel.Text("answer to " + r.Prompt)}}
-			}})
+			},
+		})
 		k := h.start().dial()
 		k.fbot("Ada", h.workspace, "history note")
 		k.follow("Ada", 0)

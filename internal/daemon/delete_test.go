@@ -92,8 +92,10 @@ func (k *conn) awaitDeleting(bot string) {
 }
 
 // ofBots are the tables that hold nothing but what belongs to bots.
-var ofBots = []string{"bots", "nodes", "turns", "events", "tools", "call_ids", "inherited", "checkpoints", "retained_turns",
-	"artifacts", "seen_files", "notes", "pictures", "node_pictures", "processes"}
+var ofBots = []string{
+	"bots", "nodes", "turns", "events", "tools", "call_ids", "inherited", "checkpoints", "retained_turns",
+	"artifacts", "seen_files", "notes", "pictures", "node_pictures", "processes",
+}
 
 func TestDelete(t *testing.T) {
 	t.Parallel()

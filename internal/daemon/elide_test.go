@@ -28,8 +28,10 @@ func bigFiles(t *testing.T, h *host, n, size int) {
 
 // reading is a reply that thinks and reads file i.
 func reading(i int) fakemodel.Reply {
-	return fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Thinking(fmt.Sprintf("thought %03d", i)),
-		fakemodel.Text(fmt.Sprintf("round %03d", i)), fakemodel.Call("read", fmt.Sprintf(`{"path":"f%d"}`, i))}}
+	return fakemodel.Reply{Blocks: []fakemodel.Block{
+		fakemodel.Thinking(fmt.Sprintf("thought %03d", i)),
+		fakemodel.Text(fmt.Sprintf("round %03d", i)), fakemodel.Call("read", fmt.Sprintf(`{"path":"f%d"}`, i)),
+	}}
 }
 
 // itemsOf are the items of a request's body.

@@ -90,10 +90,12 @@ func TestForkAtCheckpoints(t *testing.T) {
 	t.Parallel()
 	eachFamily(t, func(t *testing.T, family string) {
 		h := newHost(t, "")
-		s := h.fake(family, fakemodel.Options{Keep: 1, Bodies: true, Identity: fakemodel.ByModel,
+		s := h.fake(family, fakemodel.Options{
+			Keep: 1, Bodies: true, Identity: fakemodel.ByModel,
 			Handler: func(r *fakemodel.Request) fakemodel.Reply {
 				return fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Thinking("hm"), fakemodel.Text("answer to " + r.Prompt)}}
-			}})
+			},
+		})
 		k := h.start().dial()
 		k.fbot("Ada", h.workspace, "echo read")
 		k.ask(nil, "follow", `"bot":"*","after":0`)

@@ -139,9 +139,6 @@ func TestPipelining(t *testing.T) {
 	t.Run("PR-8 the same submission from four sessions at once is one turn", func(t *testing.T) {
 		p := &process{t: t, h: h}
 		k.bot("Four", h.workspace, "")
-		type got struct {
-			s protocol.Submitted
-		}
 		answers := make(chan protocol.Submitted, 4)
 		for range 4 {
 			c := p.dial()

@@ -121,11 +121,13 @@ func newLockedBuffer() *lockedBuffer {
 	b := &lockedBuffer{mu: make(chan struct{}, 1)}
 	return b
 }
+
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu <- struct{}{}
 	defer func() { <-b.mu }()
 	return b.buf.Write(p)
 }
+
 func (b *lockedBuffer) String() string {
 	b.mu <- struct{}{}
 	defer func() { <-b.mu }()

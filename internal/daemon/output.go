@@ -177,13 +177,6 @@ func (o *output) waitRoom() {
 	o.mu.Unlock()
 }
 
-// wake makes waiting producers look again.
-func (o *output) wake() {
-	o.mu.Lock()
-	o.changed.Broadcast()
-	o.mu.Unlock()
-}
-
 // fail ends the output at once and closes the session.
 func (o *output) fail(err error) {
 	o.mu.Lock()

@@ -31,8 +31,10 @@ func TestOverflow(t *testing.T) {
 			return fakemodel.Call("shell", fmt.Sprintf(`{"command":"cat f%d"}`, i))
 		}
 		jump := func(tool string) []fakemodel.Reply {
-			return []fakemodel.Reply{fakemodel.Say("a", call(tool, 0)), fakemodel.Say("b", call(tool, 1)),
-				fakemodel.Say("c", call(tool, 2), call(tool, 3)), fakemodel.Say("done")}
+			return []fakemodel.Reply{
+				fakemodel.Say("a", call(tool, 0)), fakemodel.Say("b", call(tool, 1)),
+				fakemodel.Say("c", call(tool, 2), call(tool, 3)), fakemodel.Say("done"),
+			}
 		}
 		fit := func(t *testing.T, from int) {
 			t.Helper()

@@ -58,8 +58,10 @@ func TestConversation(t *testing.T) {
 		h := newHost(t, "")
 		s := h.fake(family, fakemodel.Options{Keep: 50, Bodies: true})
 		s.Queue(
-			fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Thinking("Use <ls> & stop"), fakemodel.Text("Looking."),
-				fakemodel.Call("shell", `{"command": "echo one > f; ls"}`), fakemodel.Call("read", `{"path":"f"}`)}},
+			fakemodel.Reply{Blocks: []fakemodel.Block{
+				fakemodel.Thinking("Use <ls> & stop"), fakemodel.Text("Looking."),
+				fakemodel.Call("shell", `{"command": "echo one > f; ls"}`), fakemodel.Call("read", `{"path":"f"}`),
+			}},
 			fakemodel.Say("Found it."),
 			fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Redacted(), fakemodel.Text("More."), fakemodel.Call("edit", `{"path":"f","old":"one","new":"two"}`)}},
 			fakemodel.Say("Changed."),
@@ -260,8 +262,10 @@ func TestRetries(t *testing.T) {
 			if family == "responses" {
 				stop = "max_output_tokens"
 			}
-			s.Queue(fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Text("too long")}, Stop: stop,
-				Usage: &fakemodel.Usage{Input: 70, Output: 30}})
+			s.Queue(fakemodel.Reply{
+				Blocks: []fakemodel.Block{fakemodel.Text("too long")}, Stop: stop,
+				Usage: &fakemodel.Usage{Input: 70, Output: 30},
+			})
 			tr, seen := turn("r3")
 			var end protocol.TurnFinished
 			last(seen).data(&end)

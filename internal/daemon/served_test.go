@@ -624,6 +624,7 @@ func TestClientToolsOfForksAndConfigure(t *testing.T) {
 		}
 	})
 }
+
 func TestServedRaces(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, servedScript)

@@ -43,8 +43,10 @@ func (t *task) complete(provider model.Provider, req *model.Request, bodies *bod
 		began := time.Now()
 		done, err := provider.Complete(t.ctx, req, sink, rep)
 		if errors.Is(err, model.ErrPaced) {
-			return nil, t.park(parkRecord{Kind: parkPaced, DeadlineMS: nowMS() + rep.ParkFor.Milliseconds(),
-				PacedSinceMS: nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds()})
+			return nil, t.park(parkRecord{
+				Kind: parkPaced, DeadlineMS: nowMS() + rep.ParkFor.Milliseconds(),
+				PacedSinceMS: nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds(),
+			})
 		}
 		spent += time.Since(began)
 		t.sentMS = rep.SentMS

@@ -351,8 +351,10 @@ func (t *task) summaryOf(v *view, k *cut, done *model.Completion) (*installing, 
 	if n.before, err = t.sinceSummary(v); err != nil {
 		return nil, err
 	}
-	w := &view{head: v.head, start: n.start, floor: v.floor,
-		ahead: ahead{summary: block, note: v.ahead.note, compaction: n.version, prompt: k.prompt}}
+	w := &view{
+		head: v.head, start: n.start, floor: v.floor,
+		ahead: ahead{summary: block, note: v.ahead.note, compaction: n.version, prompt: k.prompt},
+	}
 	if n.after, err = t.sinceSummary(w); err != nil {
 		return nil, err
 	}

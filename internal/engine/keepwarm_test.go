@@ -57,28 +57,37 @@ func TestKeepWarmClock(t *testing.T) {
 		settled time.Duration // when the round is over
 		notices int
 	}{
-		{"PV-21 a tool of 500 s is bridged by two refreshes", 500 * time.Second,
+		{
+			"PV-21 a tool of 500 s is bridged by two refreshes", 500 * time.Second,
 			func(_ context.Context, req *model.Request, _ *model.Report) error { return sendIt(req) },
-			seconds(240, 480), 500 * time.Second, 0},
+			seconds(240, 480), 500 * time.Second, 0,
+		},
 		{"a tool that ends before the cache is old needs none", 239 * time.Second, nil, nil, 239 * time.Second, 0},
-		{"the next one counts from the sending of the last", 600 * time.Second,
+		{
+			"the next one counts from the sending of the last", 600 * time.Second,
 			func(_ context.Context, req *model.Request, _ *model.Report) error {
 				time.Sleep(10 * time.Second) // waits for its turn
 				defer time.Sleep(5 * time.Second)
 				return sendIt(req)
-			}, seconds(240, 490), 600 * time.Second, 0},
-		{"one that is not sent in 30 s is given up, and it was the last", 900 * time.Second,
+			}, seconds(240, 490), 600 * time.Second, 0,
+		},
+		{
+			"one that is not sent in 30 s is given up, and it was the last", 900 * time.Second,
 			func(ctx context.Context, _ *model.Request, _ *model.Report) error {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			},
-			seconds(240), 900 * time.Second, 0},
-		{"a pool closed for longer than that gives it up, too", 900 * time.Second,
+			seconds(240), 900 * time.Second, 0,
+		},
+		{
+			"a pool closed for longer than that gives it up, too", 900 * time.Second,
 			func(_ context.Context, _ *model.Request, rep *model.Report) error {
 				rep.ParkFor = time.Minute
 				return model.ErrPaced
-			}, seconds(240), 900 * time.Second, 0},
-		{"a pool that opens in time lets it go", 300 * time.Second,
+			}, seconds(240), 900 * time.Second, 0,
+		},
+		{
+			"a pool that opens in time lets it go", 300 * time.Second,
 			func() func(context.Context, *model.Request, *model.Report) error {
 				n := 0
 				return func(_ context.Context, req *model.Request, rep *model.Report) error {
@@ -88,14 +97,18 @@ func TestKeepWarmClock(t *testing.T) {
 					}
 					return sendIt(req)
 				}
-			}(), seconds(240, 260), 300 * time.Second, 0},
-		{"one not yet sent is dropped when the tool ends", 250 * time.Second,
+			}(), seconds(240, 260), 300 * time.Second, 0,
+		},
+		{
+			"one not yet sent is dropped when the tool ends", 250 * time.Second,
 			func(ctx context.Context, _ *model.Request, _ *model.Report) error {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			},
-			seconds(240), 250 * time.Second, 0},
-		{"one that was sent is awaited", 250 * time.Second,
+			seconds(240), 250 * time.Second, 0,
+		},
+		{
+			"one that was sent is awaited", 250 * time.Second,
 			func(ctx context.Context, req *model.Request, _ *model.Report) error {
 				err := sendIt(req)
 				select {
@@ -103,11 +116,14 @@ func TestKeepWarmClock(t *testing.T) {
 				case <-time.After(20 * time.Second):
 				}
 				return errors.Join(err, context.Cause(ctx))
-			}, seconds(240), 260 * time.Second, 0},
-		{"a refusal is announced once and ends it until the next call", 900 * time.Second,
+			}, seconds(240), 260 * time.Second, 0,
+		},
+		{
+			"a refusal is announced once and ends it until the next call", 900 * time.Second,
 			func(_ context.Context, req *model.Request, _ *model.Report) error {
 				return errors.Join(sendIt(req), model.Errorf("provider_http_400", "no"))
-			}, seconds(240), 900 * time.Second, 1},
+			}, seconds(240), 900 * time.Second, 1,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -194,8 +194,10 @@ func (e *Engine) outcome(c *store.Conn, bot *store.Bot, turn int64) (*protocol.O
 	if err != nil {
 		return nil, err
 	}
-	return &protocol.Outcome{Turn: turn, Status: end.Status, Finished: true, Checkpoint: end.Checkpoint, Error: end.Error,
-		Detail: end.Detail, Text: text, TextTruncated: cut, Into: end.Into, Node: end.Node, Extra: end.Extra}, nil
+	return &protocol.Outcome{
+		Turn: turn, Status: end.Status, Finished: true, Checkpoint: end.Checkpoint, Error: end.Error,
+		Detail: end.Detail, Text: text, TextTruncated: cut, Into: end.Into, Node: end.Node, Extra: end.Extra,
+	}, nil
 }
 
 // lastText is the last assistant text of a turn.

@@ -143,8 +143,10 @@ func spendOf(u *model.Usage) store.Spend {
 func (t *task) addUsage(tx *store.Tx, u *model.Usage) error {
 	if m := t.summarizer; m != nil && len(u.Models) == 0 {
 		named := *u
-		named.Models = []model.ModelUsage{{Provider: m.Provider, Model: m.Model, Input: u.Input, Output: u.Output,
-			Cached: u.Cached, CacheWrite: u.CacheWrite}}
+		named.Models = []model.ModelUsage{{
+			Provider: m.Provider, Model: m.Model, Input: u.Input, Output: u.Output,
+			Cached: u.Cached, CacheWrite: u.CacheWrite,
+		}}
 		u = &named
 	}
 	_, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindUsage, usageData(u, t.sentMS, t.purpose))
@@ -160,8 +162,10 @@ func usageData(u *model.Usage, sentMS int64, purpose string) json.RawMessage {
 		n    int64
 		has  bool
 	}{
-		{"cache_write_tokens", u.CacheWrite, u.HasCacheWrite}, {"cache_write_1h_tokens", u.CacheWrite1h, false},
-		{"reasoning_tokens", u.Reasoning, u.HasReasoning}, {"web_search_requests", u.WebSearches, false},
+		{"cache_write_tokens", u.CacheWrite, u.HasCacheWrite},
+		{"cache_write_1h_tokens", u.CacheWrite1h, false},
+		{"reasoning_tokens", u.Reasoning, u.HasReasoning},
+		{"web_search_requests", u.WebSearches, false},
 	} {
 		if f.n != 0 || f.has {
 			o.int(f.name, f.n)

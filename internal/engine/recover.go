@@ -70,8 +70,10 @@ func (e *Engine) recoverRunning(tx *store.Tx) error {
 		if err != nil {
 			return err
 		}
-		end := ending{status: protocol.StatusInterrupted, err: protocol.ProcessInterrupted,
-			detail: "the daemon ended while the turn ran", retries: t.Retries, pacedMS: t.PacedMS}
+		end := ending{
+			status: protocol.StatusInterrupted, err: protocol.ProcessInterrupted,
+			detail: "the daemon ended while the turn ran", retries: t.Retries, pacedMS: t.PacedMS,
+		}
 		if err := e.endTurn(tx, bot.ID, r.turn, end); err != nil {
 			return err
 		}

@@ -230,7 +230,8 @@ func (sc *servedCall) hand(l *lease) {
 func pushLine(sc *servedCall, l *lease, entry protocol.ToolCall) []byte {
 	entry.Bot, entry.Turn, entry.Tag, entry.Delivered = "", 0, "", sc.before
 	line, _ := protocol.AppendLive(nil, protocol.KindToolRequested, protocol.ToolPush{
-		Bot: sc.name, Turn: sc.turn, Cursor: sc.cursor, Tag: sc.tag, Lease: l.n, Data: entry})
+		Bot: sc.name, Turn: sc.turn, Cursor: sc.cursor, Tag: sc.tag, Lease: l.n, Data: entry,
+	})
 	return line
 }
 
@@ -367,7 +368,8 @@ func (e *Engine) leaveServed(turn int64, tell bool) *servedCall {
 	sc.over = true
 	if l := s.tags.byTag[sc.tag]; tell && l != nil && l.n == sc.lease {
 		line, _ := protocol.AppendLive(nil, protocol.KindToolCancelled, protocol.ToolCancelled{
-			Bot: sc.name, Turn: turn, CallID: sc.callID, Request: firstRequest, Tag: sc.tag, Lease: l.n})
+			Bot: sc.name, Turn: turn, CallID: sc.callID, Request: firstRequest, Tag: sc.tag, Lease: l.n,
+		})
 		l.server.Push(line, l.stands)
 	}
 	s.mu.Unlock()
@@ -420,8 +422,10 @@ func (e *Engine) restoreServed(p *parkedTurn, callID string) error {
 	if err != nil {
 		return err
 	}
-	sc := &servedCall{bot: p.bot, name: p.name, turn: p.turn, callID: callID, tool: call.Name, tag: row.Tag, cursor: row.Cursor,
-		delivered: row.Delivered, answered: make(chan struct{})}
+	sc := &servedCall{
+		bot: p.bot, name: p.name, turn: p.turn, callID: callID, tool: call.Name, tag: row.Tag, cursor: row.Cursor,
+		delivered: row.Delivered, answered: make(chan struct{}),
+	}
 	e.enterServed(sc, row.ExpiresMS)
 	return nil
 }

@@ -270,8 +270,10 @@ func (t *task) chooseStart(c *store.Conn, v *view, b window.Bounds, pinned windo
 	var top store.Node
 	var last store.Node // the node walked before, one nearer the head
 	mark := func(before int64) window.Span {
-		m := window.Mark{Node: last.ID, Ordinal: last.TurnSeq,
-			Span: window.Span{Bytes: v.floor.at(&top) - before, Items: top.Depth - last.Depth + 1}}
+		m := window.Mark{
+			Node: last.ID, Ordinal: last.TurnSeq,
+			Span: window.Span{Bytes: v.floor.at(&top) - before, Items: top.Depth - last.Depth + 1},
+		}
 		marks = append(marks, m)
 		return m.Span
 	}

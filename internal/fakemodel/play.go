@@ -18,15 +18,14 @@ var (
 
 // stream writes one reply.
 type stream struct {
-	ctx    context.Context
-	s      *Server
-	w      http.ResponseWriter
-	req    *Request
-	reply  *Reply
-	sent   int64
-	frame  []byte // scratch
-	first  bool   // a delta was sent
-	closed bool
+	ctx   context.Context
+	s     *Server
+	w     http.ResponseWriter
+	req   *Request
+	reply *Reply
+	sent  int64
+	frame []byte // scratch
+	first bool   // a delta was sent
 }
 
 // play sends a reply, or what the client waits for of it.

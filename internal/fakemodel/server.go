@@ -186,7 +186,8 @@ func (s *Server) Violations() []Violation {
 func (s *Server) Verify(t interface {
 	Helper()
 	Errorf(format string, args ...any)
-}) {
+},
+) {
 	t.Helper()
 	for _, v := range s.Violations() {
 		t.Errorf("model server: %v", &v)

@@ -25,28 +25,48 @@ func TestParseSpec(t *testing.T) {
 		name, text string
 		want       Spec
 	}{
-		{"a preset alone", "anthropic",
-			Spec{"anthropic", FamilyAnthropic, "http", "https://api.anthropic.com/v1", "key", "ANTHROPIC_API_KEY", ""}},
-		{"only another transport", "openai=responses-ws",
-			Spec{"openai", FamilyResponses, "websocket", "https://api.openai.com/v1", "key", "OPENAI_API_KEY", ""}},
-		{"PV-4 another URL implies no key", "openai=responses,http://127.0.0.1:9/v1",
-			Spec{"openai", FamilyResponses, "http", "http://127.0.0.1:9/v1", "none", "", ""}},
-		{"the preset's own URL, stated, implies its key", "openai=responses,https://api.openai.com/v1/",
-			Spec{"openai", FamilyResponses, "http", "https://api.openai.com/v1", "key", "OPENAI_API_KEY", ""}},
-		{"an empty middle field keeps the preset's value", "openai=,,MY_KEY",
-			Spec{"openai", FamilyResponses, "http", "https://api.openai.com/v1", "key", "MY_KEY", ""}},
-		{"a name of one's own", "gw=anthropic,https://gw.test/a//,GW_KEY",
-			Spec{"gw", FamilyAnthropic, "http", "https://gw.test/a", "key", "GW_KEY", ""}},
+		{
+			"a preset alone", "anthropic",
+			Spec{"anthropic", FamilyAnthropic, "http", "https://api.anthropic.com/v1", "key", "ANTHROPIC_API_KEY", ""},
+		},
+		{
+			"only another transport", "openai=responses-ws",
+			Spec{"openai", FamilyResponses, "websocket", "https://api.openai.com/v1", "key", "OPENAI_API_KEY", ""},
+		},
+		{
+			"PV-4 another URL implies no key", "openai=responses,http://127.0.0.1:9/v1",
+			Spec{"openai", FamilyResponses, "http", "http://127.0.0.1:9/v1", "none", "", ""},
+		},
+		{
+			"the preset's own URL, stated, implies its key", "openai=responses,https://api.openai.com/v1/",
+			Spec{"openai", FamilyResponses, "http", "https://api.openai.com/v1", "key", "OPENAI_API_KEY", ""},
+		},
+		{
+			"an empty middle field keeps the preset's value", "openai=,,MY_KEY",
+			Spec{"openai", FamilyResponses, "http", "https://api.openai.com/v1", "key", "MY_KEY", ""},
+		},
+		{
+			"a name of one's own", "gw=anthropic,https://gw.test/a//,GW_KEY",
+			Spec{"gw", FamilyAnthropic, "http", "https://gw.test/a", "key", "GW_KEY", ""},
+		},
 		{"a local server", "ollama", Spec{"ollama", FamilyChat, "http", "http://127.0.0.1:11434/v1", "none", "", ""}},
 		{"the sign-in", "chatgpt", Spec{"chatgpt", FamilyResponses, "http", "https://chatgpt.com/backend-api/codex", "chatgpt", "", ""}},
-		{"PV-47 another URL gets no sign-in", "chatgpt=,https://other.test/v1",
-			Spec{"chatgpt", FamilyResponses, "http", "https://other.test/v1", "none", "", ""}},
-		{"Bedrock's region is left open", "bedrock",
-			Spec{"bedrock", FamilyAnthropic, "http", "https://bedrock-mantle.$REGION.api.aws/anthropic/v1", "sigv4", "", ""}},
-		{"Bedrock with a key is not signed", "b=anthropic,https://bedrock-mantle.us-east-1.api.aws/anthropic/v1,K",
-			Spec{"b", FamilyAnthropic, "http", "https://bedrock-mantle.us-east-1.api.aws/anthropic/v1", "key", "K", ""}},
-		{"PV-50 a look-alike of Bedrock is not signed for", "b=anthropic,https://bedrock-runtime.us-east-1.amazonaws.com.attacker.test/v1",
-			Spec{"b", FamilyAnthropic, "http", "https://bedrock-runtime.us-east-1.amazonaws.com.attacker.test/v1", "none", "", ""}},
+		{
+			"PV-47 another URL gets no sign-in", "chatgpt=,https://other.test/v1",
+			Spec{"chatgpt", FamilyResponses, "http", "https://other.test/v1", "none", "", ""},
+		},
+		{
+			"Bedrock's region is left open", "bedrock",
+			Spec{"bedrock", FamilyAnthropic, "http", "https://bedrock-mantle.$REGION.api.aws/anthropic/v1", "sigv4", "", ""},
+		},
+		{
+			"Bedrock with a key is not signed", "b=anthropic,https://bedrock-mantle.us-east-1.api.aws/anthropic/v1,K",
+			Spec{"b", FamilyAnthropic, "http", "https://bedrock-mantle.us-east-1.api.aws/anthropic/v1", "key", "K", ""},
+		},
+		{
+			"PV-50 a look-alike of Bedrock is not signed for", "b=anthropic,https://bedrock-runtime.us-east-1.amazonaws.com.attacker.test/v1",
+			Spec{"b", FamilyAnthropic, "http", "https://bedrock-runtime.us-east-1.amazonaws.com.attacker.test/v1", "none", "", ""},
+		},
 		{"the built-in script", "scripted", Spec{"scripted", FamilyScripted, "local", "builtin", "none", "", ""}},
 		{"another script", "s=scripted,~/a.json", Spec{"s", FamilyScripted, "local", "~/a.json", "none", "", ""}},
 	} {
@@ -123,8 +143,11 @@ func TestImpliedSpecs(t *testing.T) {
 	}{
 		{"PV-1 one key variable", map[string]string{"ANTHROPIC_API_KEY": "k"}, false, "anthropic", ""},
 		{"an empty variable counts for nothing", map[string]string{"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": "k"}, false, "openai", ""},
-		{"all three and the sign-in", map[string]string{"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "OPENROUTER_API_KEY": "k"},
-			true, "anthropic openai openrouter chatgpt", ""},
+		{
+			"all three and the sign-in",
+			map[string]string{"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "OPENROUTER_API_KEY": "k"},
+			true, "anthropic openai openrouter chatgpt", "",
+		},
 		{"PV-2 AGENT_PROVIDER replaces them", map[string]string{"AGENT_PROVIDER": " chatgpt\tbedrock\n", "OPENAI_API_KEY": "k"}, true, "chatgpt bedrock", ""},
 		{"PV-67 none at all", map[string]string{"AWS_ACCESS_KEY_ID": "k"}, false, "", "no_providers"},
 	} {
@@ -137,8 +160,10 @@ func TestImpliedSpecs(t *testing.T) {
 		})
 	}
 	_, err := ImpliedSpecs(func(string) string { return "" }, false)
-	for _, word := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY",
-		"agent login chatgpt", "--provider ollama", "--provider scripted"} {
+	for _, word := range []string{
+		"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY",
+		"agent login chatgpt", "--provider ollama", "--provider scripted",
+	} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("the detail does not name %s: %v", word, err)
 		}

@@ -34,30 +34,52 @@ func TestShellEnv(t *testing.T) {
 		policy string
 		want   []string
 	}{
-		{"PO-83 without a policy only the keys go", "",
-			[]string{"EMPTY=", "FOO=2", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"}},
-		{"an absent table is no policy", "model = 'x'",
-			[]string{"EMPTY=", "FOO=2", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"}},
-		{"an empty table is the defaults", "[shell_environment_policy]",
-			[]string{"EMPTY=", "FOO=2", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"}},
-		{"core keeps its names whatever their case", "[shell_environment_policy]\ninherit = 'core'",
-			[]string{"Home=/home/p", "PATH=/bin"}},
-		{"none keeps nothing but what is set", "[shell_environment_policy]\ninherit = 'none'\nset = {A = 'b'}",
-			[]string{"A=b"}},
-		{"PO-85 the default excludes work when they are not ignored", "[shell_environment_policy]\nignore_default_excludes = false",
-			[]string{"EMPTY=", "FOO=2", "Home=/home/p", "PATH=/bin"}},
-		{"exclude matches without case", "[shell_environment_policy]\nexclude = ['fo?', '*token']",
-			[]string{"EMPTY=", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"}},
-		{"set comes after exclude and overrides", "[shell_environment_policy]\nexclude = ['FOO']\nset = {FOO = 'x', PATH = '/p'}",
-			[]string{"EMPTY=", "FOO=x", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/p"}},
-		{"include_only is last and counts for set, too", "[shell_environment_policy]\ninclude_only = ['P*']\nset = {A = 'b', PQ = 'r'}",
-			[]string{"PATH=/bin", "PQ=r"}},
-		{"AP-68 set brings no key back, by name or by value",
+		{
+			"PO-83 without a policy only the keys go", "",
+			[]string{"EMPTY=", "FOO=2", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"},
+		},
+		{
+			"an absent table is no policy", "model = 'x'",
+			[]string{"EMPTY=", "FOO=2", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"},
+		},
+		{
+			"an empty table is the defaults", "[shell_environment_policy]",
+			[]string{"EMPTY=", "FOO=2", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"},
+		},
+		{
+			"core keeps its names whatever their case", "[shell_environment_policy]\ninherit = 'core'",
+			[]string{"Home=/home/p", "PATH=/bin"},
+		},
+		{
+			"none keeps nothing but what is set", "[shell_environment_policy]\ninherit = 'none'\nset = {A = 'b'}",
+			[]string{"A=b"},
+		},
+		{
+			"PO-85 the default excludes work when they are not ignored", "[shell_environment_policy]\nignore_default_excludes = false",
+			[]string{"EMPTY=", "FOO=2", "Home=/home/p", "PATH=/bin"},
+		},
+		{
+			"exclude matches without case", "[shell_environment_policy]\nexclude = ['fo?', '*token']",
+			[]string{"EMPTY=", "Home=/home/p", "MY_SECRET=s", "PATH=/bin"},
+		},
+		{
+			"set comes after exclude and overrides", "[shell_environment_policy]\nexclude = ['FOO']\nset = {FOO = 'x', PATH = '/p'}",
+			[]string{"EMPTY=", "FOO=x", "GITHUB_TOKEN=ghp", "Home=/home/p", "MY_SECRET=s", "PATH=/p"},
+		},
+		{
+			"include_only is last and counts for set, too", "[shell_environment_policy]\ninclude_only = ['P*']\nset = {A = 'b', PQ = 'r'}",
+			[]string{"PATH=/bin", "PQ=r"},
+		},
+		{
+			"AP-68 set brings no key back, by name or by value",
 			"[shell_environment_policy]\nset = {OPENAI_API_KEY = 'other', COPY = 'other', NEW = 'sk-0123456789'}\ninclude_only = ['*PY', 'OPEN*', 'NEW']",
-			nil},
-		{"no name of the daemon's own comes in, not even by set",
+			nil,
+		},
+		{
+			"no name of the daemon's own comes in, not even by set",
 			"[shell_environment_policy]\nset = {AGENT_BOT = 'Eve', AGENT = 'b'}\ninclude_only = ['AGENT*', 'PATH']",
-			[]string{"AGENT=b", "PATH=/bin"}},
+			[]string{"AGENT=b", "PATH=/bin"},
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -130,8 +130,10 @@ func ArtifactStreams(c *sqlite.Conn, turn int64, callID string, f func(stream st
 // SeenFile is what a bot knows of a path.
 func SeenFile(c *sqlite.Conn, bot string, path string) (r SeenRow, ok bool, err error) {
 	ok, err = qSeen.row(c, func(s *sqlite.Stmt) {
-		r = SeenRow{Path: path, Size: s.ColumnInt64(0), MtimeNS: s.ColumnInt64(1), Inode: s.ColumnInt64(2),
-			Hash: colBytes(s, 3, nil)}
+		r = SeenRow{
+			Path: path, Size: s.ColumnInt64(0), MtimeNS: s.ColumnInt64(1), Inode: s.ColumnInt64(2),
+			Hash: colBytes(s, 3, nil),
+		}
 	}, bot, path)
 	return r, ok, err
 }

@@ -85,8 +85,11 @@ func (tx *Tx) DeletePiece(b *Bot) (d DeletedPiece, err error) {
 		key   any
 		count *int64
 	}{
-		{qDropBotEvents, b.Name, &d.Events}, {qDropTurns, b.Name, &d.Turns}, {qDropCheckpoints, b.Name, &kept},
-		{qDropSeen, b.Name, &kept}, {qDropInherited, b.ID, &kept},
+		{qDropBotEvents, b.Name, &d.Events},
+		{qDropTurns, b.Name, &d.Turns},
+		{qDropCheckpoints, b.Name, &kept},
+		{qDropSeen, b.Name, &kept},
+		{qDropInherited, b.ID, &kept},
 	} {
 		n, err := room.drop(tx.Conn(), part.q, part.key)
 		*part.count += n

@@ -210,8 +210,11 @@ func TestStretches(t *testing.T) {
 		has  string
 		lack string
 	}{
-		{1, "a1 a20", "b21 c31"}, {2, "a1 a10 b21 b30", "a11 c31"}, {3, "a10 b21 b25 c31 c40", "a11 b26"},
-		{4, "a10 b21 b25", "a11 b26 c31"}, {5, "a1 a7", "a8 b21 c31"},
+		{1, "a1 a20", "b21 c31"},
+		{2, "a1 a10 b21 b30", "a11 c31"},
+		{3, "a10 b21 b25 c31 c40", "a11 b26"},
+		{4, "a10 b21 b25", "a11 b26 c31"},
+		{5, "a1 a7", "a8 b21 c31"},
 	} {
 		for i, list := range []string{row.has, row.lack} {
 			for _, id := range strings.Fields(list) {

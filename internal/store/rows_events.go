@@ -26,8 +26,10 @@ func (tx *Tx) AddEvent(bot int64, name string, turn int64, kind string, data jso
 		return 0, err
 	}
 	cursor = c.LastInsertRowID()
-	tx.Emit(Event{Cursor: cursor, BotID: bot, Bot: name, Turn: turn, Kind: kind, Data: data,
-		Line: protocol.AppendEvent(nil, cursor, name, turn, kind, data)})
+	tx.Emit(Event{
+		Cursor: cursor, BotID: bot, Bot: name, Turn: turn, Kind: kind, Data: data,
+		Line: protocol.AppendEvent(nil, cursor, name, turn, kind, data),
+	})
 	return cursor, nil
 }
 

@@ -156,8 +156,10 @@ type PictureInfo struct {
 // more often.
 func NodePictures(c *sqlite.Conn, node int64, f func(PictureInfo)) error {
 	return qNodePictures.rows(c, func(s *sqlite.Stmt) error {
-		i := PictureInfo{MediaType: s.ColumnText(1), Width: s.ColumnInt64(2), Height: s.ColumnInt64(3),
-			Bytes: s.ColumnInt64(4), Refused: s.ColumnBool(5)}
+		i := PictureInfo{
+			MediaType: s.ColumnText(1), Width: s.ColumnInt64(2), Height: s.ColumnInt64(3),
+			Bytes: s.ColumnInt64(4), Refused: s.ColumnBool(5),
+		}
 		s.ColumnBytes(0, i.Hash[:])
 		f(i)
 		return nil

@@ -50,9 +50,15 @@ func TestSchemasNameTheArguments(t *testing.T) {
 		schema string
 		args   any
 	}{
-		{echoParameters, &echoArgs{}}, {noteParameters, &noteArgs{}}, {historyParameters, &historyArgs{}},
-		{shellParameters, &shellArgs{}}, {readParameters, &readArgs{}}, {writeParameters, &writeArgs{}}, {editParameters, &editArgs{}},
-		{patchParameters, &patchArgs{}}, {fetchParameters, &fetchArgs{}},
+		{echoParameters, &echoArgs{}},
+		{noteParameters, &noteArgs{}},
+		{historyParameters, &historyArgs{}},
+		{shellParameters, &shellArgs{}},
+		{readParameters, &readArgs{}},
+		{writeParameters, &writeArgs{}},
+		{editParameters, &editArgs{}},
+		{patchParameters, &patchArgs{}},
+		{fetchParameters, &fetchArgs{}},
 	} {
 		var schema struct{ Properties map[string]any }
 		if err := json.Unmarshal([]byte(row.schema), &schema); err != nil {

@@ -250,8 +250,10 @@ func startDetached(env *Env, script string) (pid int, reap func(), f *Failure) {
 	}
 	defer null.Close()
 	argv := []string{env.Shell, "-c", "--", script}
-	attr := &syscall.ProcAttr{Dir: env.Workspace, Env: withoutStartFiles(env.Environ),
-		Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	attr := &syscall.ProcAttr{
+		Dir: env.Workspace, Env: withoutStartFiles(env.Environ),
+		Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+	}
 	pidfd := watchable(attr.Sys)
 	pid, err = syscall.ForkExec(argv[0], argv, attr)
 	if err != nil {

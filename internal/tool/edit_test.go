@@ -131,8 +131,12 @@ func TestEditOfManyPlacesIsQuick(t *testing.T) {
 
 func FuzzReplaceText(f *testing.F) {
 	for _, seed := range [][3]string{
-		{"a\r\nb\nc\r\nd", "b\nc", "x\ny\nz"}, {"aaa", "aa", "b"}, {"a\nb", "b\n", "c\n"}, {"\xef\xbb\xbfa", "a", "b"},
-		{"a\r\r\nb", "\r\n", "x"}, {"a\n\r\nb\n", "\n", "\n\n"},
+		{"a\r\nb\nc\r\nd", "b\nc", "x\ny\nz"},
+		{"aaa", "aa", "b"},
+		{"a\nb", "b\n", "c\n"},
+		{"\xef\xbb\xbfa", "a", "b"},
+		{"a\r\r\nb", "\r\n", "x"},
+		{"a\n\r\nb\n", "\n", "\n\n"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], true)
 		f.Add(seed[0], seed[1], seed[2], false)

@@ -13,8 +13,10 @@ const byteOrderMark = "\xef\xbb\xbf"
 // none we read, or is empty.
 func wideText(start []byte) string {
 	for _, w := range []struct{ mark, name string }{
-		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
-		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+		{"\xff\xfe\x00\x00", "UTF-32"},
+		{"\x00\x00\xfe\xff", "UTF-32"},
+		{"\xff\xfe", "UTF-16"},
+		{"\xfe\xff", "UTF-16"},
 	} {
 		if bytes.HasPrefix(start, []byte(w.mark)) {
 			return w.name

@@ -201,8 +201,7 @@ func TestFetchRefusals(t *testing.T) {
 func TestFetchRedirects(t *testing.T) {
 	t.Parallel()
 	requests := make(chan *http.Request, 100)
-	var base string
-	base = site(t, func(w http.ResponseWriter, r *http.Request) {
+	base := site(t, func(w http.ResponseWriter, r *http.Request) {
 		requests <- r
 		left, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/hops/"))
 		switch {

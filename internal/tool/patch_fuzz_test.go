@@ -180,8 +180,14 @@ func refApply(body string, hunks []*hunk) (texts []string, final, ok bool) {
 
 func FuzzApplyHunks(f *testing.F) {
 	for _, seed := range [][2]string{
-		{"a\nb\nc\n", "@@\n a\n-b\n+x\n c\n"}, {"a\r\nb\nc", "@@\n-a\n+1\n+2\n@@\n c\n+d\n"}, {"a\na\nb", "@@\n a\n-b\n\\ No newline at end of file\n+b\n"},
-		{"", "@@\n+a\n"}, {"x \n\ty\n", "@@\n x\n-y\n"}, {"a\n\n\n", "@@\n\n-\n"}, {"a", "@@\n+b\n*** End of File\n"}, {"a\nb\n", "@@\n-a\n-b\n"},
+		{"a\nb\nc\n", "@@\n a\n-b\n+x\n c\n"},
+		{"a\r\nb\nc", "@@\n-a\n+1\n+2\n@@\n c\n+d\n"},
+		{"a\na\nb", "@@\n a\n-b\n\\ No newline at end of file\n+b\n"},
+		{"", "@@\n+a\n"},
+		{"x \n\ty\n", "@@\n x\n-y\n"},
+		{"a\n\n\n", "@@\n\n-\n"},
+		{"a", "@@\n+b\n*** End of File\n"},
+		{"a\nb\n", "@@\n-a\n-b\n"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -224,30 +224,66 @@ func TestPatchSections(t *testing.T) {
 		result   string
 		files    map[string]string // all that there are afterwards
 	}{
-		{"one of each kind", "*** Add File: new/c\n+c\n*** Delete File: b\n" + update("a", "@@\n one\n-two\n+2\n+zwei\n"),
-			"add new/c +1 -0, delete b +0 -1, update a +2 -1", map[string]string{"a": "one\n2\nzwei\nthree\n", "new/c": "c\n"}},
-		{"a file that is changed and moved", "*** Update File: a\n*** Move to: d/e/f\n@@\n-two\n",
-			"move d/e/f +0 -1", map[string]string{"b": b, "d/e/f": "one\nthree\n"}},
-		{"a file that is only moved", "*** Update File: a\n*** Move to: c\n",
-			"move c +0 -0", map[string]string{"b": b, "c": a}},
-		{"an empty file and one without final newline", "*** Add File: c\n*** Add File: d\n+d\n\\ No newline at end of file\n",
-			"add c +0 -0, add d +1 -0", map[string]string{"a": a, "b": b, "c": "", "d": "d"}},
-		{"several sections of one file, each from its start", update("a", "@@\n-three\n+3\n") + update("./a", "@@\n-one\n+1\n") + update("a", "@@\n 1\n-two\n"),
-			"update a +1 -1, update ./a +1 -1, update a +0 -1", map[string]string{"a": "1\n3\n", "b": b}},
-		{"a file that is added and then changed", "*** Add File: c\n+1\n+2\n" + update("c", "@@\n 1\n-2\n+3\n"),
-			"add c +2 -0, update c +1 -1", map[string]string{"a": a, "b": b, "c": "1\n3\n"}},
-		{"a file that is moved and then changed", "*** Update File: a\n*** Move to: c\n" + update("c", "@@\n-one\n"),
-			"move c +0 -0, update c +0 -1", map[string]string{"b": b, "c": "two\nthree\n"}},
-		{"a file that is changed, then moved", update("a", "@@\n-one\n") + "*** Update File: a\n*** Move to: c\n@@\n-two\n",
-			"update a +0 -1, move c +0 -1", map[string]string{"b": b, "c": "three\n"}},
-		{"a file that is removed and added anew", "*** Delete File: a\n*** Add File: a\n+new\n" + update("a", "@@\n+more\n"),
-			"delete a +0 -3, add a +1 -0, update a +1 -0", map[string]string{"a": "new\nmore\n", "b": b}},
-		{"a file that is added and removed", "*** Add File: c\n+c\n*** Delete File: c\n",
-			"add c +1 -0, delete c +0 -1", map[string]string{"a": a, "b": b}},
-		{"two files that change places", "*** Update File: a\n*** Move to: c\n*** Update File: b\n*** Move to: a\n*** Update File: c\n*** Move to: b\n",
-			"move c +0 -0, move a +0 -0, move b +0 -0", map[string]string{"a": b, "b": a}},
-		{"a file under the place of a removed one elsewhere", "*** Delete File: b\n*** Add File: sub/b\n+b\n" + update("a", "@@\n-one\n"),
-			"delete b +0 -1, add sub/b +1 -0, update a +0 -1", map[string]string{"a": "two\nthree\n", "sub/b": "b\n"}},
+		{
+			"one of each kind", "*** Add File: new/c\n+c\n*** Delete File: b\n" + update("a", "@@\n one\n-two\n+2\n+zwei\n"),
+			"add new/c +1 -0, delete b +0 -1, update a +2 -1",
+			map[string]string{"a": "one\n2\nzwei\nthree\n", "new/c": "c\n"},
+		},
+		{
+			"a file that is changed and moved", "*** Update File: a\n*** Move to: d/e/f\n@@\n-two\n",
+			"move d/e/f +0 -1",
+			map[string]string{"b": b, "d/e/f": "one\nthree\n"},
+		},
+		{
+			"a file that is only moved", "*** Update File: a\n*** Move to: c\n",
+			"move c +0 -0",
+			map[string]string{"b": b, "c": a},
+		},
+		{
+			"an empty file and one without final newline", "*** Add File: c\n*** Add File: d\n+d\n\\ No newline at end of file\n",
+			"add c +0 -0, add d +1 -0",
+			map[string]string{"a": a, "b": b, "c": "", "d": "d"},
+		},
+		{
+			"several sections of one file, each from its start", update("a", "@@\n-three\n+3\n") + update("./a", "@@\n-one\n+1\n") + update("a", "@@\n 1\n-two\n"),
+			"update a +1 -1, update ./a +1 -1, update a +0 -1",
+			map[string]string{"a": "1\n3\n", "b": b},
+		},
+		{
+			"a file that is added and then changed", "*** Add File: c\n+1\n+2\n" + update("c", "@@\n 1\n-2\n+3\n"),
+			"add c +2 -0, update c +1 -1",
+			map[string]string{"a": a, "b": b, "c": "1\n3\n"},
+		},
+		{
+			"a file that is moved and then changed", "*** Update File: a\n*** Move to: c\n" + update("c", "@@\n-one\n"),
+			"move c +0 -0, update c +0 -1",
+			map[string]string{"b": b, "c": "two\nthree\n"},
+		},
+		{
+			"a file that is changed, then moved", update("a", "@@\n-one\n") + "*** Update File: a\n*** Move to: c\n@@\n-two\n",
+			"update a +0 -1, move c +0 -1",
+			map[string]string{"b": b, "c": "three\n"},
+		},
+		{
+			"a file that is removed and added anew", "*** Delete File: a\n*** Add File: a\n+new\n" + update("a", "@@\n+more\n"),
+			"delete a +0 -3, add a +1 -0, update a +1 -0",
+			map[string]string{"a": "new\nmore\n", "b": b},
+		},
+		{
+			"a file that is added and removed", "*** Add File: c\n+c\n*** Delete File: c\n",
+			"add c +1 -0, delete c +0 -1",
+			map[string]string{"a": a, "b": b},
+		},
+		{
+			"two files that change places", "*** Update File: a\n*** Move to: c\n*** Update File: b\n*** Move to: a\n*** Update File: c\n*** Move to: b\n",
+			"move c +0 -0, move a +0 -0, move b +0 -0",
+			map[string]string{"a": b, "b": a},
+		},
+		{
+			"a file under the place of a removed one elsewhere", "*** Delete File: b\n*** Add File: sub/b\n+b\n" + update("a", "@@\n-one\n"),
+			"delete b +0 -1, add sub/b +1 -0, update a +0 -1",
+			map[string]string{"a": "two\nthree\n", "sub/b": "b\n"},
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -82,12 +82,24 @@ func TestMissing(t *testing.T) {
 		history bool
 		want    string
 	}{
-		{"whole turns", Missing{Turns: 2, Items: 9}, true,
-			"Earlier parts of this conversation are not shown here: 2 turns, 9 messages. The history tool returns them: turns 1 to 2."},
-		{"part of a turn is counted apart", Missing{Turns: 2, Items: 9, Turn: 3, TurnItems: 4}, true,
-			"Earlier parts of this conversation are not shown here: 2 turns, 9 messages. Of turn 3, 4 messages after its prompt. The history tool returns them: turns 1 to 3."},
-		{"part of the first turn", Missing{Turn: 1, TurnItems: 4}, false,
-			"Earlier parts of this conversation are not shown here: of turn 1, 4 messages after its prompt."},
+		{
+			"whole turns",
+			Missing{Turns: 2, Items: 9},
+			true,
+			"Earlier parts of this conversation are not shown here: 2 turns, 9 messages. The history tool returns them: turns 1 to 2.",
+		},
+		{
+			"part of a turn is counted apart",
+			Missing{Turns: 2, Items: 9, Turn: 3, TurnItems: 4},
+			true,
+			"Earlier parts of this conversation are not shown here: 2 turns, 9 messages. Of turn 3, 4 messages after its prompt. The history tool returns them: turns 1 to 3.",
+		},
+		{
+			"part of the first turn",
+			Missing{Turn: 1, TurnItems: 4},
+			false,
+			"Earlier parts of this conversation are not shown here: of turn 1, 4 messages after its prompt.",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := ContextNote(tt.m, tt.history, nil, 0); got != tt.want {

@@ -40,14 +40,23 @@ func TestSender(t *testing.T) {
 		prompt     string
 	}{
 		{"RT-84 the person's words stand alone", "hello", Sender{}, "hello"},
-		{"RT-84 a bot is named whatever its text claims",
+		{
+			"RT-84 a bot is named whatever its text claims",
 			"Message from agent Ada (id 3), not from the person:\n> Message from agent Bob (id 9), not from the person:\nrun it",
-			Sender{Bot: "Ada", BotID: 3}, "Message from agent Bob (id 9), not from the person:\nrun it"},
-		{"an origin is named", "Event from lookout, not from the person:\nthe build is red",
-			Sender{Origin: "lookout"}, "the build is red"},
-		{"a later line that looks like one is quoted",
+			Sender{Bot: "Ada", BotID: 3},
+			"Message from agent Bob (id 9), not from the person:\nrun it",
+		},
+		{
+			"an origin is named", "Event from lookout, not from the person:\nthe build is red",
+			Sender{Origin: "lookout"},
+			"the build is red",
+		},
+		{
+			"a later line that looks like one is quoted",
 			"Event from trigger, not from the person:\na\n> Event from x, not from the person:\n",
-			Sender{Origin: "trigger"}, "a\nEvent from x, not from the person:\n"},
+			Sender{Origin: "trigger"},
+			"a\nEvent from x, not from the person:\n",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.from.Text(tt.prompt); got != tt.want {

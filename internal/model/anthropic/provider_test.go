@@ -39,8 +39,10 @@ func TestComplete(t *testing.T) {
 		t.Fatalf("got %+v, %v", o, rep)
 	}
 	r, body := s.Request(0)
-	for name, want := range map[string]string{"x-api-key": key, "anthropic-version": "2023-06-01", "authorization": "",
-		"anthropic-beta": "thinking-binding-controls-2026-08-01", "content-type": "application/json", "accept": "text/event-stream"} {
+	for name, want := range map[string]string{
+		"x-api-key": key, "anthropic-version": "2023-06-01", "authorization": "",
+		"anthropic-beta": "thinking-binding-controls-2026-08-01", "content-type": "application/json", "accept": "text/event-stream",
+	} {
 		if got := r.Header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
@@ -158,8 +160,10 @@ func TestHeadersTeachThePool(t *testing.T) {
 	p := provider(t, s.URL)
 	modeltest.Complete(t, p, modeltest.Request("claude-test-1"))
 	status := string(p.Status())
-	for _, part := range []string{`"claude-test-1":{`, `"requests_per_minute":50`, `"requests_available":49`,
-		`"input_tokens_per_minute":80000`, `"output_tokens_per_minute":null`, `"reserved_tokens":0`, `"blocked_ms":0`} {
+	for _, part := range []string{
+		`"claude-test-1":{`, `"requests_per_minute":50`, `"requests_available":49`,
+		`"input_tokens_per_minute":80000`, `"output_tokens_per_minute":null`, `"reserved_tokens":0`, `"blocked_ms":0`,
+	} {
 		if !strings.Contains(status, part) {
 			t.Errorf("%s is missing in %s", part, status)
 		}

@@ -145,8 +145,10 @@ var outputLimits = []struct {
 	limit    int64
 	prefixes []string
 }{
-	{64000, []string{"claude-haiku-4-5", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-0",
-		"claude-sonnet-4-2025", "claude-3-7-sonnet"}},
+	{64000, []string{
+		"claude-haiku-4-5", "claude-opus-4-5", "claude-sonnet-4-5", "claude-sonnet-4-0",
+		"claude-sonnet-4-2025", "claude-3-7-sonnet",
+	}},
 	{32000, []string{"claude-opus-4-1", "claude-opus-4-0", "claude-opus-4-2025"}},
 	{8192, []string{"claude-3-5-"}},
 	{4096, []string{"claude-3-", "claude-2"}},

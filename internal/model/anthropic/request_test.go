@@ -11,8 +11,10 @@ import (
 	"agent/internal/model/modeltest"
 )
 
-var shell = model.ToolDef{Name: "shell", Description: "Run a command",
-	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)}
+var shell = model.ToolDef{
+	Name: "shell", Description: "Run a command",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
+}
 
 func body(t *testing.T, req *model.Request, bedrock bool) string {
 	t.Helper()
@@ -61,28 +63,55 @@ func TestRequest(t *testing.T) {
 		has     []string
 		lacks   []string
 	}{
-		{"PV-14 without instructions and tools", func(r *model.Request) {}, false,
-			[]string{`"stream":true,"cache_control":{"type":"ephemeral"},"messages"`}, []string{"system", "tools", "tool_choice", "thinking", "fallbacks"}},
-		{"PV-15 an hour's cache", func(r *model.Request) { r.CacheTTL, r.Instructions = "1h", "x" }, false,
-			[]string{`"text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]`, `"stream":true,"cache_control":{"type":"ephemeral","ttl":"1h"}`}, nil},
-		{"calls disabled", func(r *model.Request) { r.Tools, r.AllowTools = codec.Tools([]model.ToolDef{shell}), false }, false,
-			[]string{`],"tool_choice":{"type":"none"}`}, nil},
-		{"calls disabled without tools", func(r *model.Request) { r.Tools, r.AllowTools = json.RawMessage("[]"), false }, false,
-			nil, []string{"tool"}},
+		{
+			"PV-14 without instructions and tools", func(r *model.Request) {}, false,
+			[]string{`"stream":true,"cache_control":{"type":"ephemeral"},"messages"`},
+			[]string{"system", "tools", "tool_choice", "thinking", "fallbacks"},
+		},
+		{
+			"PV-15 an hour's cache", func(r *model.Request) { r.CacheTTL, r.Instructions = "1h", "x" }, false,
+			[]string{`"text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]`, `"stream":true,"cache_control":{"type":"ephemeral","ttl":"1h"}`},
+			nil,
+		},
+		{
+			"calls disabled", func(r *model.Request) { r.Tools, r.AllowTools = codec.Tools([]model.ToolDef{shell}), false }, false,
+			[]string{`],"tool_choice":{"type":"none"}`},
+			nil,
+		},
+		{
+			"calls disabled without tools", func(r *model.Request) { r.Tools, r.AllowTools = json.RawMessage("[]"), false }, false,
+			nil,
+			[]string{"tool"},
+		},
 		{"PV-20 fallbacks", func(r *model.Request) { r.Fallbacks = true }, false, []string{`,"fallbacks":"default","messages"`}, nil},
 		{"fallbacks are not Bedrock's", func(r *model.Request) { r.Fallbacks, r.WebSearch = true, "live" }, true, nil, []string{"fallbacks", "web_search"}},
-		{"web search alone", func(r *model.Request) { r.WebSearch = "live" }, false,
-			[]string{`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":8}],"messages"`}, nil},
-		{"web search after the tools", func(r *model.Request) { r.WebSearch, r.Tools = "live", codec.Tools([]model.ToolDef{shell}) }, false,
-			[]string{`}},{"type":"web_search_20250305"`}, nil},
+		{
+			"web search alone", func(r *model.Request) { r.WebSearch = "live" }, false,
+			[]string{`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":8}],"messages"`},
+			nil,
+		},
+		{
+			"web search after the tools", func(r *model.Request) { r.WebSearch, r.Tools = "live", codec.Tools([]model.ToolDef{shell}) }, false,
+			[]string{`}},{"type":"web_search_20250305"`},
+			nil,
+		},
 		{"a cached web search is not offered", func(r *model.Request) { r.WebSearch = "cached" }, false, nil, []string{"web_search"}},
 		{"an output cap", func(r *model.Request) { r.MaxOutput = 4096 }, false, []string{`"max_tokens":4096,`}, nil},
-		{"a legacy model has a budget", func(r *model.Request) { r.Model, r.Reasoning = "claude-sonnet-4-5-20250929", "max" }, false,
-			[]string{`"max_tokens":64000`, `"thinking":{"type":"enabled","budget_tokens":16384,"block_binding":{"prefix_mismatch_behavior":"drop_block"}},"messages"`}, []string{"output_config"}},
-		{"a budget stays below the cap", func(r *model.Request) { r.Model, r.Reasoning, r.MaxOutput = "claude-opus-4-1", "medium", 2048 }, false,
-			[]string{`"budget_tokens":1024`}, nil},
-		{"an old model has no thinking", func(r *model.Request) { r.Model, r.Reasoning = "claude-3-5-haiku", "high" }, false,
-			[]string{`"max_tokens":8192`}, []string{"thinking", "effort"}},
+		{
+			"a legacy model has a budget", func(r *model.Request) { r.Model, r.Reasoning = "claude-sonnet-4-5-20250929", "max" }, false,
+			[]string{`"max_tokens":64000`, `"thinking":{"type":"enabled","budget_tokens":16384,"block_binding":{"prefix_mismatch_behavior":"drop_block"}},"messages"`},
+			[]string{"output_config"},
+		},
+		{
+			"a budget stays below the cap", func(r *model.Request) { r.Model, r.Reasoning, r.MaxOutput = "claude-opus-4-1", "medium", 2048 }, false,
+			[]string{`"budget_tokens":1024`},
+			nil,
+		},
+		{
+			"an old model has no thinking", func(r *model.Request) { r.Model, r.Reasoning = "claude-3-5-haiku", "high" }, false,
+			[]string{`"max_tokens":8192`},
+			[]string{"thinking", "effort"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,8 +183,10 @@ func TestCodec(t *testing.T) {
 		"marked":            {string(c.UserMarked("a", "1h")), `{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral","ttl":"1h"}}]}`},
 		"result":            {string(c.Result(model.Result{CallID: "i", Output: "<o>"})), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"<o>"}]}`},
 		"failed result":     {string(c.Result(model.Result{CallID: "i", Output: "o", Failed: true})), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"o","is_error":true}]}`},
-		"result with picture": {string(c.Result(model.Result{CallID: "i", Output: "o", Pictures: []model.Picture{picture}})),
-			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"o"},` + image + `]}]}`},
+		"result with picture": {
+			string(c.Result(model.Result{CallID: "i", Output: "o", Pictures: []model.Picture{picture}})),
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":[{"type":"text","text":"o"},` + image + `]}]}`,
+		},
 		"no tools": {string(c.Tools(nil)), ""},
 	} {
 		if got[0] != got[1] {

@@ -155,49 +155,96 @@ func TestStored(t *testing.T) {
 		events []string
 		want   string // the content
 	}{
-		{"PV-22 redacted thinking keeps its bytes", []string{begin(0, redacted), begin(1, textBlock), textDelta(1, "hi")},
-			redacted + `,{"type":"text","text":"hi"}`},
-		{"empty text is left out", []string{begin(0, textBlock), begin(1, useBlock)},
-			`{"type":"tool_use","id":"toolu_1","name":"shell","input":{}}`},
-		{"thinking may be empty with a signature", []string{begin(0, `{"type":"thinking","thinking":""}`),
-			delta(0, `{"type":"signature_delta","signature":"a+/="}`), begin(1, `{"type":"text","text":"x"}`)},
-			`{"type":"thinking","thinking":"","signature":"a+/="},{"type":"text","text":"x"}`},
-		{"blank text is left out", []string{begin(0, `{"type":"text","text":"\n "}`), begin(1, `{"type":"text","text":"\u001f\u2003"}`), begin(2, useBlock)},
-			`{"type":"tool_use","id":"toolu_1","name":"shell","input":{}}`},
+		{
+			"PV-22 redacted thinking keeps its bytes",
+			[]string{begin(0, redacted), begin(1, textBlock), textDelta(1, "hi")},
+			redacted + `,{"type":"text","text":"hi"}`,
+		},
+		{
+			"empty text is left out",
+			[]string{begin(0, textBlock), begin(1, useBlock)},
+			`{"type":"tool_use","id":"toolu_1","name":"shell","input":{}}`,
+		},
+		{
+			"thinking may be empty with a signature",
+			[]string{
+				begin(0, `{"type":"thinking","thinking":""}`),
+				delta(0, `{"type":"signature_delta","signature":"a+/="}`), begin(1, `{"type":"text","text":"x"}`),
+			},
+			`{"type":"thinking","thinking":"","signature":"a+/="},{"type":"text","text":"x"}`,
+		},
+		{
+			"blank text is left out",
+			[]string{begin(0, `{"type":"text","text":"\n "}`), begin(1, `{"type":"text","text":"\u001f\u2003"}`), begin(2, useBlock)},
+			`{"type":"tool_use","id":"toolu_1","name":"shell","input":{}}`,
+		},
 		{"blanks around a text stay", []string{begin(0, `{"type":"text","text":"\n a "}`)}, `{"type":"text","text":"\n a "}`},
-		{"thinking without a signature is left out", []string{begin(0, `{"type":"thinking","thinking":"t"}`),
-			begin(1, `{"type":"redacted_thinking"}`), begin(2, `{"type":"text","text":"x"}`)}, `{"type":"text","text":"x"}`},
-		{"thinking at the end is left out", []string{begin(0, `{"type":"text","text":"x"}`), begin(1, `{"type":"thinking","thinking":"t","signature":"s"}`),
-			begin(2, `{"type":"text","text":" "}`), begin(3, redacted)}, `{"type":"text","text":"x"}`},
-		{"a search without its result is left out", []string{begin(0, `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
-			begin(1, `{"type":"text","text":"x"}`)}, `{"type":"text","text":"x"}`},
-		{"half surrogate pairs are mended where bytes are kept", []string{
+		{"thinking without a signature is left out", []string{
+			begin(0, `{"type":"thinking","thinking":"t"}`),
+			begin(1, `{"type":"redacted_thinking"}`), begin(2, `{"type":"text","text":"x"}`),
+		}, `{"type":"text","text":"x"}`},
+		{"thinking at the end is left out", []string{
+			begin(0, `{"type":"text","text":"x"}`), begin(1, `{"type":"thinking","thinking":"t","signature":"s"}`),
+			begin(2, `{"type":"text","text":" "}`), begin(3, redacted),
+		}, `{"type":"text","text":"x"}`},
+		{"a search without its result is left out", []string{
 			begin(0, `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
-			begin(1, `{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"title":"\ud800"}]}`),
-			begin(2, `{"type":"text","text":"a\udc00"}`), delta(2, `{"type":"citations_delta","citation":{"t":"\udfff"}}`)},
+			begin(1, `{"type":"text","text":"x"}`),
+		}, `{"type":"text","text":"x"}`},
+		{
+			"half surrogate pairs are mended where bytes are kept",
+			[]string{
+				begin(0, `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
+				begin(1, `{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"title":"\ud800"}]}`),
+				begin(2, `{"type":"text","text":"a\udc00"}`), delta(2, `{"type":"citations_delta","citation":{"t":"\udfff"}}`),
+			},
 			`{"type":"server_tool_use","id":"s1","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"title":"\ufffd"}]},` +
-				`{"type":"text","text":"a` + "\ufffd" + `","citations":[{"t":"\ufffd"}]}`},
-		{"an id that is no text, and one that no provider takes back", []string{begin(0, `{"type":"tool_use","id":5,"name":"shell","input":{}}`),
-			begin(1, `{"type":"tool_use","id":"a b","name":"my.tool","input":{}}`)},
-			`{"type":"tool_use","id":"call_000000000001","name":"shell","input":{}},{"type":"tool_use","id":"call_000000000002","name":"my_tool","input":{}}`},
-		{"fields of other types that are not needed", []string{begin(0, `{"type":"fallback","from":1,"to":{"model":[]}}`), begin(1, `{"type":"text","text":"x"}`)},
-			`{"type":"fallback","from":1,"to":{"model":[]}},{"type":"text","text":"x"}`},
-		{"what a block begins with counts", []string{begin(0, `{"type":"text","text":"Hel"}`), textDelta(0, "lo")},
-			`{"type":"text","text":"Hello"}`},
-		{"whole input in the block's start is the input", []string{begin(0, `{"type":"tool_use","id":"t","name":"n","input":{"a": 1}}`)},
-			`{"type":"tool_use","id":"t","name":"n","input":{"a": 1}}`},
-		{"an unknown delta and an unknown event are ignored", []string{begin(0, textBlock), `{"type":"news"}`,
-			delta(0, `{"type":"future_delta","x":1}`), textDelta(0, "a")}, `{"type":"text","text":"a"}`},
-		{"text is not escaped for HTML", []string{begin(0, textBlock), textDelta(0, "<a>&\u2028\n\"")},
-			`{"type":"text","text":"<a>&` + "\u2028" + `\n\""}`},
-		{"a search the fallback cut off is dropped", []string{
-			begin(0, `{"type":"thinking","thinking":"t","signature":"s"}`),
-			begin(1, `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
-			begin(2, `{"type":"server_tool_use","id":"s2","name":"web_search","input":{}}`),
-			begin(3, `{"type":"web_search_tool_result","tool_use_id":"s2","content":[]}`),
-			begin(4, `{"type":"fallback","from":{"model":"a"},"to":{"model":"b"}}`), begin(5, textBlock), textDelta(5, "x")},
+				`{"type":"text","text":"a` + "\ufffd" + `","citations":[{"t":"\ufffd"}]}`,
+		},
+		{
+			"an id that is no text, and one that no provider takes back",
+			[]string{
+				begin(0, `{"type":"tool_use","id":5,"name":"shell","input":{}}`),
+				begin(1, `{"type":"tool_use","id":"a b","name":"my.tool","input":{}}`),
+			},
+			`{"type":"tool_use","id":"call_000000000001","name":"shell","input":{}},{"type":"tool_use","id":"call_000000000002","name":"my_tool","input":{}}`,
+		},
+		{
+			"fields of other types that are not needed",
+			[]string{begin(0, `{"type":"fallback","from":1,"to":{"model":[]}}`), begin(1, `{"type":"text","text":"x"}`)},
+			`{"type":"fallback","from":1,"to":{"model":[]}},{"type":"text","text":"x"}`,
+		},
+		{
+			"what a block begins with counts",
+			[]string{begin(0, `{"type":"text","text":"Hel"}`), textDelta(0, "lo")},
+			`{"type":"text","text":"Hello"}`,
+		},
+		{
+			"whole input in the block's start is the input",
+			[]string{begin(0, `{"type":"tool_use","id":"t","name":"n","input":{"a": 1}}`)},
+			`{"type":"tool_use","id":"t","name":"n","input":{"a": 1}}`,
+		},
+		{"an unknown delta and an unknown event are ignored", []string{
+			begin(0, textBlock), `{"type":"news"}`,
+			delta(0, `{"type":"future_delta","x":1}`), textDelta(0, "a"),
+		}, `{"type":"text","text":"a"}`},
+		{
+			"text is not escaped for HTML",
+			[]string{begin(0, textBlock), textDelta(0, "<a>&\u2028\n\"")},
+			`{"type":"text","text":"<a>&` + "\u2028" + `\n\""}`,
+		},
+		{
+			"a search the fallback cut off is dropped",
+			[]string{
+				begin(0, `{"type":"thinking","thinking":"t","signature":"s"}`),
+				begin(1, `{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}`),
+				begin(2, `{"type":"server_tool_use","id":"s2","name":"web_search","input":{}}`),
+				begin(3, `{"type":"web_search_tool_result","tool_use_id":"s2","content":[]}`),
+				begin(4, `{"type":"fallback","from":{"model":"a"},"to":{"model":"b"}}`), begin(5, textBlock), textDelta(5, "x"),
+			},
 			`{"type":"server_tool_use","id":"s2","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s2","content":[]},` +
-				`{"type":"fallback","from":{"model":"a"},"to":{"model":"b"}},{"type":"text","text":"x"}`},
+				`{"type":"fallback","from":{"model":"a"},"to":{"model":"b"}},{"type":"text","text":"x"}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -308,9 +355,14 @@ func TestFailures(t *testing.T) {
 		{"PV-19 the output limit", []string{started, begin(0, textBlock), textDelta(0, "a"), ended("max_tokens"), stopped}, "provider_incomplete", "max_tokens"},
 		{"a full context", []string{started, ended("model_context_window_exceeded"), stopped}, "provider_context_exceeded", "the model's context window is full"},
 		{"an unknown stop reason", []string{started, ended("tired"), stopped}, "provider_incomplete", "tired"},
-		{"a refusal", []string{started, begin(0, `{"type":"fallback","from":{"model":"a"},"to":{"model":"b"}}`),
-			`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","recommended_model":"c"}}}`, stopped},
-			"provider_refusal", "switched from a to b; category bio; retry on c"},
+		{
+			"a refusal",
+			[]string{
+				started, begin(0, `{"type":"fallback","from":{"model":"a"},"to":{"model":"b"}}`),
+				`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","recommended_model":"c"}}}`, stopped,
+			},
+			"provider_refusal", "switched from a to b; category bio; retry on c",
+		},
 		{"no blocks", []string{started, ended("end_turn"), stopped}, "empty_completion", "the response holds no content"},
 		{"only empty text", []string{started, begin(0, textBlock), ended("end_turn"), stopped}, "empty_completion", "the response holds no content"},
 		{"a block out of order", []string{started, begin(1, textBlock)}, "invalid_content_index", "block 1 began where block 0 was next"},
@@ -362,8 +414,10 @@ func TestAbsurdUsage(t *testing.T) {
 		name, usage, delta string
 		input, output      int64
 	}{
-		{"the largest number there is", `{"input_tokens":` + big + `,"cache_read_input_tokens":` + big + `,"cache_creation_input_tokens":` + big + `}`,
-			`{"output_tokens":` + big + `}`, model.MaxCount, model.MaxCount},
+		{
+			"the largest number there is", `{"input_tokens":` + big + `,"cache_read_input_tokens":` + big + `,"cache_creation_input_tokens":` + big + `}`,
+			`{"output_tokens":` + big + `}`, model.MaxCount, model.MaxCount,
+		},
 		{"a number past every integer", `{"input_tokens":1` + strings.Repeat("0", 300) + `}`, `{"output_tokens":2}`, model.MaxCount, 2},
 		{"less than nothing", `{"input_tokens":-1000000,"cache_read_input_tokens":-` + big + `0}`, `{"output_tokens":-7}`, 0, 0},
 		{"fractions", `{"input_tokens":1.5,"cache_read_input_tokens":3}`, `{"output_tokens":1e30}`, 3, 0},

@@ -100,8 +100,10 @@ func (Codec) Describe(item []byte) (model.Described, error) {
 		return model.Described{Role: role, Text: text}, err
 	case "function_call":
 		args, _ := it.arguments()
-		return model.Described{Role: "assistant",
-			Calls: []model.Call{{ID: it.CallID.Value, Name: it.Name.Value, Arguments: args}}}, nil
+		return model.Described{
+			Role:  "assistant",
+			Calls: []model.Call{{ID: it.CallID.Value, Name: it.Name.Value, Arguments: args}},
+		}, nil
 	case "function_call_output":
 		text, err := partsText(it.Output)
 		return model.Described{Role: "tool", CallID: it.CallID.Value, Text: text}, err

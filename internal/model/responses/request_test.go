@@ -14,8 +14,10 @@ import (
 	"agent/internal/model/modeltest"
 )
 
-var shell = model.ToolDef{Name: "shell", Description: "Run a command",
-	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)}
+var shell = model.ToolDef{
+	Name: "shell", Description: "Run a command",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`),
+}
 
 func body(t *testing.T, req *model.Request) string {
 	t.Helper()
@@ -68,14 +70,18 @@ func TestRequest(t *testing.T) {
 		has   string
 		lacks []string
 	}{
-		{"nothing asked for", func(r *model.Request) {}, `"instructions":"","stream":true,"store":false,"include":["reasoning.encrypted_content"],"tools":[],"input"`,
-			[]string{"reasoning\":", "prompt_cache_key", "tool_choice", "max_output_tokens", "previous_response_id"}},
+		{
+			"nothing asked for", func(r *model.Request) {}, `"instructions":"","stream":true,"store":false,"include":["reasoning.encrypted_content"],"tools":[],"input"`,
+			[]string{"reasoning\":", "prompt_cache_key", "tool_choice", "max_output_tokens", "previous_response_id"},
+		},
 		{"an output cap", func(r *model.Request) { r.MaxOutput = 4096 }, `"max_output_tokens":4096,"tools"`, nil},
 		{"calls disabled", func(r *model.Request) { r.Tools, r.AllowTools = codec.Tools([]model.ToolDef{shell}), false }, `],"tool_choice":"none",`, nil},
 		{"calls disabled without tools", func(r *model.Request) { r.AllowTools = false }, `"tools":[],`, []string{"tool_choice"}},
 		{"web search", func(r *model.Request) { r.WebSearch = "live" }, `"tools":[{"type":"web_search"}],`, nil},
-		{"cached web search after the tools", func(r *model.Request) { r.WebSearch, r.Tools = "cached", codec.Tools([]model.ToolDef{shell}) },
-			`"strict":false},{"type":"web_search","external_web_access":false}],`, nil},
+		{
+			"cached web search after the tools", func(r *model.Request) { r.WebSearch, r.Tools = "cached", codec.Tools([]model.ToolDef{shell}) },
+			`"strict":false},{"type":"web_search","external_web_access":false}],`, nil,
+		},
 		{"a level is passed through", func(r *model.Request) { r.Reasoning = "xhigh" }, `"reasoning":{"effort":"xhigh","summary":"auto"}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,8 +124,10 @@ func TestCodec(t *testing.T) {
 		"user with picture": {string(c.User("a", []model.Picture{picture})), `{"role":"user","content":[{"type":"input_text","text":"a"},` + image + `]}`},
 		"marked":            {string(c.UserMarked("a", "1h")), string(c.User("a", nil))},
 		"result":            {string(c.Result(model.Result{CallID: "i", Output: "o", Failed: true})), `{"type":"function_call_output","call_id":"i","output":"o"}`},
-		"result with picture": {string(c.Result(model.Result{CallID: "i", Output: "o", Pictures: []model.Picture{picture}})),
-			`{"type":"function_call_output","call_id":"i","output":[{"type":"input_text","text":"o"},` + image + `]}`},
+		"result with picture": {
+			string(c.Result(model.Result{CallID: "i", Output: "o", Pictures: []model.Picture{picture}})),
+			`{"type":"function_call_output","call_id":"i","output":[{"type":"input_text","text":"o"},` + image + `]}`,
+		},
 		"no tools":         {string(c.Tools(nil)), ""},
 		"without thinking": {string(c.WithoutThinking(nil, []byte(`{"type":"reasoning"}`))), `{"type":"reasoning"}`},
 	} {
@@ -180,8 +188,10 @@ func TestComplete(t *testing.T) {
 		t.Fatalf("got %+v, %+v", o, rep)
 	}
 	r, body := s.Request(0)
-	for name, want := range map[string]string{"authorization": "Bearer " + key, "session-id": "st1-7",
-		"content-type": "application/json", "accept": "text/event-stream", "user-agent": "agent/1.2.3"} {
+	for name, want := range map[string]string{
+		"authorization": "Bearer " + key, "session-id": "st1-7",
+		"content-type": "application/json", "accept": "text/event-stream", "user-agent": "agent/1.2.3",
+	} {
 		if got := r.Header.Get(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}

@@ -79,8 +79,10 @@ func (d *decoder) Event(data []byte, sink func(model.Event)) (content bool, err 
 		err = d.itemDone(data, sink)
 	case "response.web_search_call.in_progress", "response.web_search_call.searching",
 		"response.web_search_call.completed":
-		sink(model.Event{Kind: model.EventWebSearch,
-			Status: strings.TrimPrefix(head.Type, "response.web_search_call.")})
+		sink(model.Event{
+			Kind:   model.EventWebSearch,
+			Status: strings.TrimPrefix(head.Type, "response.web_search_call."),
+		})
 	case "response.completed":
 		err = d.completed(data)
 	case "response.incomplete", "response.failed", "error":

@@ -144,19 +144,30 @@ func TestItems(t *testing.T) {
 	}{
 		{"unknown fields and spacing stay", []string{done(odd), done(message("a")), textDelta("a"), completed}, []string{odd, message("a")}},
 		{"reasoning that nothing follows is left out", []string{done(odd), done(message("a")), textDelta("a"), done(odd), done(odd), completed}, []string{odd, message("a")}},
-		{"a message without a part is left out", []string{done(`{"type":"message","role":"assistant","content":[]}`), done(message("a")), textDelta("a"),
-			done(`{"type":"message","role":"assistant","content":null}`), completed}, []string{message("a")}},
-		{"half a surrogate pair is mended", []string{done(strings.Replace(message("a"), "a\"}", `a\ud800"}`, 1)), `{"type":"response.output_text.delta","delta":"a\ud800"}`, completed},
-			[]string{strings.Replace(message("a"), "a\"}", `a\ufffd"}`, 1)}},
-		{"PV-25 items only at the end are used", []string{textDelta("a"),
-			`{"type":"response.completed","response":{"status":"completed","output":[` + odd + ` , ` + message("a") + `]}}`}, []string{odd, message("a")}},
-		{"PV-25 given both, each exists once", []string{textDelta("a"), done(message("a")),
-			`{"type":"response.completed","response":{"status":"completed","output":[` + message("a") + `]}}`}, []string{message("a")}},
+		{"a message without a part is left out", []string{
+			done(`{"type":"message","role":"assistant","content":[]}`), done(message("a")), textDelta("a"),
+			done(`{"type":"message","role":"assistant","content":null}`), completed,
+		}, []string{message("a")}},
+		{
+			"half a surrogate pair is mended",
+			[]string{done(strings.Replace(message("a"), "a\"}", `a\ud800"}`, 1)), `{"type":"response.output_text.delta","delta":"a\ud800"}`, completed},
+			[]string{strings.Replace(message("a"), "a\"}", `a\ufffd"}`, 1)},
+		},
+		{"PV-25 items only at the end are used", []string{
+			textDelta("a"),
+			`{"type":"response.completed","response":{"status":"completed","output":[` + odd + ` , ` + message("a") + `]}}`,
+		}, []string{odd, message("a")}},
+		{"PV-25 given both, each exists once", []string{
+			textDelta("a"), done(message("a")),
+			`{"type":"response.completed","response":{"status":"completed","output":[` + message("a") + `]}}`,
+		}, []string{message("a")}},
 		{"text that no delta brought is taken", []string{done(message("a")), completed}, []string{message("a")}},
 		{"a null output is none", []string{textDelta("a"), done(message("a")), `{"type":"response.completed","response":{"status":"completed","output":null}}`}, []string{message("a")}},
 		{"a response may name no status", []string{textDelta("a"), done(message("a")), `{"type":"response.completed","response":{}}`}, []string{message("a")}},
-		{"progress and unknown events are ignored", []string{`{"type":"response.queued"}`, `{"type":"response.audio.delta","delta":{"x":1}}`,
-			`{"type":"keepalive"}`, textDelta("a"), done(message("a")), completed}, []string{message("a")}},
+		{"progress and unknown events are ignored", []string{
+			`{"type":"response.queued"}`, `{"type":"response.audio.delta","delta":{"x":1}}`,
+			`{"type":"keepalive"}`, textDelta("a"), done(message("a")), completed,
+		}, []string{message("a")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -195,10 +206,14 @@ func TestCallsMadeSafe(t *testing.T) {
 		{"an id that no provider takes back gets ours", callItem("a b", `{}`), callItem("call_000000000001", `{}`), "{}", ""},
 		{"an id of 65 bytes gets ours", callItem(strings.Repeat("L", 65), `{}`), callItem("call_000000000001", `{}`), "{}", ""},
 		{"a name that no provider takes back", `{"type":"function_call","call_id":"c","name":"my.tool","arguments":"{}"}`, `{"type":"function_call","call_id":"c","name":"my_tool","arguments":"{}"}`, "{}", ""},
-		{"doubled names are one", `{"type":"function_call","call_id":"q1","call_id":"q2","name":"a","x":1,"name":"b","arguments":"[]","arguments":"{\"t\":1}"}`,
-			`{"type":"function_call","call_id":"q2","name":"b","x":1,"arguments":"{\"t\":1}"}`, `{"t":1}`, ""},
-		{"half a surrogate pair beside the call", `{"type":"function_call","call_id":"c","name":"n","arguments":"{}","x":"\ud800"}`,
-			`{"type":"function_call","call_id":"c","name":"n","arguments":"{}","x":"\ufffd"}`, "{}", ""},
+		{
+			"doubled names are one", `{"type":"function_call","call_id":"q1","call_id":"q2","name":"a","x":1,"name":"b","arguments":"[]","arguments":"{\"t\":1}"}`,
+			`{"type":"function_call","call_id":"q2","name":"b","x":1,"arguments":"{\"t\":1}"}`, `{"t":1}`, "",
+		},
+		{
+			"half a surrogate pair beside the call", `{"type":"function_call","call_id":"c","name":"n","arguments":"{}","x":"\ud800"}`,
+			`{"type":"function_call","call_id":"c","name":"n","arguments":"{}","x":"\ufffd"}`, "{}", "",
+		},
 		{"PV-70 an id used before gets ours", callItem("used", `{}`), callItem("call_000000000001", `{}`), "{}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -286,10 +301,14 @@ func TestAbsurdUsage(t *testing.T) {
 		name, usage string
 		want        model.Usage
 	}{
-		{"the largest number there is", `{"input_tokens":` + big + `,"output_tokens":` + big + `,"input_tokens_details":{"cached_tokens":` + big + `}}`,
-			model.Usage{Input: model.MaxCount, Output: model.MaxCount, Cached: model.MaxCount}},
-		{"less than nothing", `{"input_tokens":5,"input_tokens_details":{"cached_tokens":-3,"cache_write_tokens":-1},"output_tokens":-1}`,
-			model.Usage{Input: 5, HasCacheWrite: true}},
+		{
+			"the largest number there is", `{"input_tokens":` + big + `,"output_tokens":` + big + `,"input_tokens_details":{"cached_tokens":` + big + `}}`,
+			model.Usage{Input: model.MaxCount, Output: model.MaxCount, Cached: model.MaxCount},
+		},
+		{
+			"less than nothing", `{"input_tokens":5,"input_tokens_details":{"cached_tokens":-3,"cache_write_tokens":-1},"output_tokens":-1}`,
+			model.Usage{Input: 5, HasCacheWrite: true},
+		},
 		{"more cached than there was", `{"input_tokens":5,"input_tokens_details":{"cached_tokens":9},"output_tokens":1}`, model.Usage{Input: 5, Cached: 5, Output: 1}},
 		{"fractions, texts and nulls", `{"input_tokens":"5","output_tokens":null,"input_tokens_details":{"cached_tokens":0.5},"output_tokens_details":null}`, model.Usage{}},
 		{"parts of other types", `{"input_tokens":5,"input_tokens_details":[],"output_tokens":2,"output_tokens_details":7}`, model.Usage{Input: 5, Output: 2}},

@@ -299,9 +299,12 @@ func (u *usage) check(path string) error {
 		name  string
 		value int64
 	}{
-		{"input_tokens", value(u.Input)}, {"output_tokens", value(u.Output)},
-		{"cached_input_tokens", u.Cached}, {"cache_write_tokens", value(u.CacheWrite)},
-		{"cache_write_1h_tokens", u.CacheWrite1h}, {"reasoning_tokens", value(u.Reasoning)},
+		{"input_tokens", value(u.Input)},
+		{"output_tokens", value(u.Output)},
+		{"cached_input_tokens", u.Cached},
+		{"cache_write_tokens", value(u.CacheWrite)},
+		{"cache_write_1h_tokens", u.CacheWrite1h},
+		{"reasoning_tokens", value(u.Reasoning)},
 	}
 	for _, f := range fields {
 		if f.value < 0 || f.value > 1<<40 {

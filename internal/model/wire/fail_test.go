@@ -25,8 +25,10 @@ func TestConnectionError(t *testing.T) {
 	}{
 		{"a deadline", fmt.Errorf("dial: %w", context.DeadlineExceeded), "provider_connection_timeout"},
 		{"a network timeout", &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, "provider_connection_timeout"},
-		{"an errno anywhere in the chain", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
-			fmt.Sprintf("provider_connection_os_%d", int(syscall.ECONNREFUSED))},
+		{
+			"an errno anywhere in the chain", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+			fmt.Sprintf("provider_connection_os_%d", int(syscall.ECONNREFUSED)),
+		},
 		{"an unknown authority", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "provider_connection_tls"},
 		{"a TLS alert", tls.AlertError(42), "provider_connection_tls"},
 		{"anything else", io.ErrUnexpectedEOF, "provider_connection_failed"},

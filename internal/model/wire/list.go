@@ -253,8 +253,10 @@ func finishList(found []listed) ([]model.Model, error) {
 		return nil, fmt.Errorf("encode the model list: %w", err)
 	}
 	if len(text) > listResult {
-		return nil, &model.Error{Code: "provider_models_limit",
-			Detail: fmt.Sprintf("the list of %d models is longer than 1 MiB", len(models))}
+		return nil, &model.Error{
+			Code:   "provider_models_limit",
+			Detail: fmt.Sprintf("the list of %d models is longer than 1 MiB", len(models)),
+		}
 	}
 	return models, nil
 }

@@ -97,8 +97,10 @@ func TestStream(t *testing.T) {
 		if !rep.Dispatched || rep.SentMS == 0 || rep.RequestID != "r-1" {
 			t.Errorf("report %+v", rep)
 		}
-		for name, want := range map[string]string{"user-agent": "agent/1.2.3", "accept": "text/event-stream",
-			"content-type": "application/json", "authorization": "Bearer sk-0123456789abcdef", "accept-encoding": ""} {
+		for name, want := range map[string]string{
+			"user-agent": "agent/1.2.3", "accept": "text/event-stream",
+			"content-type": "application/json", "authorization": "Bearer sk-0123456789abcdef", "accept-encoding": "",
+		} {
 			if got := req.Header.Get(name); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
@@ -179,10 +181,14 @@ func TestStreamEnds(t *testing.T) {
 		{"PV-75 without the last event the completion is missing", "text/event-stream", "data: a\n\n", "a", "missing_completion", ""},
 		{"half a frame is cut", "text/event-stream", "data: a\n\ndata: en", "a", "truncated_sse_frame", ""},
 		{"an event after the last is an error", "text/event-stream", "data: end\n\ndata: a\n\n", "", "event_after_completion", ""},
-		{"PV-62 JSON on a 200 names status, type and message", "application/json", `{"error":{"message":"no stream"}}`,
-			"", "provider_expected_sse", "HTTP 200, content-type application/json: no stream"},
-		{"HTML on a 200 is no stream", "text/html", "<html>" + strings.Repeat("x", 5000),
-			"", "provider_expected_sse", "HTTP 200, content-type text/html"},
+		{
+			"PV-62 JSON on a 200 names status, type and message", "application/json", `{"error":{"message":"no stream"}}`,
+			"", "provider_expected_sse", "HTTP 200, content-type application/json: no stream",
+		},
+		{
+			"HTML on a 200 is no stream", "text/html", "<html>" + strings.Repeat("x", 5000),
+			"", "provider_expected_sse", "HTTP 200, content-type text/html",
+		},
 		{"no type is decoded as a stream", "", "data: a\n\ndata: end\n\n", "a", "", ""},
 		{"no type and no stream says so", "", `{"error":"nope"}`, "", "provider_expected_sse", "HTTP 200, no content-type: nope"},
 		{"no type and a cut stream is a cut stream", "", "data: x", "", "truncated_sse_frame", ""},
