@@ -192,8 +192,9 @@ func TestSteer(t *testing.T) {
 	})
 
 	t.Run("RT-16 a strict steer whose turn ends first fails and never runs", func(t *testing.T) {
-		hold := k.submit("Ada", "h1", "hold", "")
-		k.until("tool_started", hold.Turn)
+		h.holdAgain()
+		hold := k.submit("Ada", "h1", "wait", "")
+		h.began()
 		strict := k.submit("Ada", "h2", "strict", fmt.Sprintf(`"delivery":"steer","expected_turn":%d`, hold.Turn))
 		k.ask(nil, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d`, hold.Turn))
 		seen := k.until("turn_finished", strict.Turn)
