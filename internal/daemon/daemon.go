@@ -57,6 +57,7 @@ type Daemon struct {
 	sessions map[*session]bool
 	room     *sync.Cond // fewer sessions than the bound
 	idle     *time.Timer
+	quiet    *time.Timer
 	closing  bool
 	deadline *time.Timer
 	graceEnd time.Time
@@ -85,6 +86,7 @@ func Run(ctx context.Context, opt Options) error {
 		go d.owner()
 	}
 	d.engine.Run()
+	releaseProgram()
 	var err error
 	select {
 	case err = <-d.quit:
@@ -146,7 +148,11 @@ func (d *Daemon) openEngine() error {
 	instance, _ := d.store.Identity()
 	cfg := d.opt.Engine
 	cfg.Store, cfg.Live, cfg.StorePath, cfg.SocketPath, cfg.Instance = d.store, d.fan, d.opt.Store, d.opt.Socket, instance
-	cfg.Log, cfg.Idle, cfg.Fatal = d.opt.Log, d.armIdle, d.end
+	cfg.Log, cfg.Fatal = d.opt.Log, d.end
+	cfg.Idle = func() {
+		d.armIdle()
+		d.armQuiet()
+	}
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
 		if p.Info().Family == model.FamilyScripted {
@@ -288,8 +294,10 @@ func (d *Daemon) close() {
 	d.mu.Lock()
 	d.closing = true
 	d.room.Broadcast()
-	if d.idle != nil {
-		d.idle.Stop()
+	for _, t := range []*time.Timer{d.idle, d.quiet} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	d.mu.Unlock()
 	late := time.AfterFunc(drainWithin, func() {

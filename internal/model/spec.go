@@ -115,7 +115,7 @@ func ImpliedSpecs(getenv func(string) string, signedIn bool) ([]string, error) {
 }
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	keyEnvRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
@@ -123,7 +123,7 @@ var (
 // the preset of that name.
 func parseSpec(text string) (Spec, error) {
 	name, rest, _ := strings.Cut(text, "=")
-	if !nameRule.MatchString(name) {
+	if len(name) > 64 || !nameRule.MatchString(name) {
 		return Spec{}, badSpec(text, "the name must be 1 to 64 letters, digits, - or _")
 	}
 	fields := strings.SplitN(rest, ",", 3)

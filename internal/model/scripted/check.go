@@ -17,8 +17,8 @@ const (
 )
 
 var (
-	codeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-	nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	codeForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // reserved are the substitutions every step has.
@@ -188,7 +188,7 @@ func (st *step) learn(known map[string]bool) {
 func (st *step) checkCaptures(path string) error {
 	st.captures = make(map[string]*regexp.Regexp, len(st.Capture))
 	for _, name := range slices.Sorted(maps.Keys(st.Capture)) {
-		if !nameForm.MatchString(name) {
+		if len(name) > 64 || !nameForm.MatchString(name) {
 			return invalid("%s: %q is no name: a letter or _, then letters, digits and _", path, clip(name, 64))
 		}
 		if slices.Contains(reserved, name) {
@@ -269,7 +269,7 @@ func (f *failure) check(path string) error {
 	if f.Code == "" && f.Status == 0 {
 		return invalid("%s: a code or a status is needed", path)
 	}
-	if f.Code != "" && !codeForm.MatchString(f.Code) {
+	if f.Code != "" && (len(f.Code) > 64 || !codeForm.MatchString(f.Code)) {
 		return invalid("%s.code: %q is no error code: small letters, digits and _", path, clip(f.Code, 64))
 	}
 	if f.Status != 0 && (f.Status < 300 || f.Status > 599) {
