@@ -260,7 +260,7 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 	starts := !busy && a.slot && !e.isClosing()
 	switch {
 	case starts:
-		t.Status = protocol.StatusRunning
+		t.Status, t.StartedMS = protocol.StatusRunning, nowMS()
 	case busy:
 		t.Status = protocol.StatusQueued
 	default:

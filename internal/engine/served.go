@@ -132,7 +132,7 @@ func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool) (sc *
 		int("node", node).str("tag", decl.Tag).done()
 	sc = &servedCall{bot: t.bot, name: t.name, turn: t.turn, callID: call.ID, tool: call.Name, tag: decl.Tag, live: true, answered: make(chan struct{})}
 	err = t.e.store.Do("call_start", func(tx *store.Tx) (err error) {
-		if err := tx.SetCallStatus(t.turn, call.ID, "executing"); err != nil {
+		if err := tx.ExecuteCall(t.turn, call.ID); err != nil {
 			return err
 		}
 		if row.Cursor, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolRequested, data); err != nil {
@@ -306,7 +306,7 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 	if err := e.keepArtifacts(tx, turn, call.CallID, res); err != nil {
 		return err
 	}
-	if err := tx.SetCallStatus(turn, call.CallID, "completed"); err != nil {
+	if err := tx.AnswerCall(turn, call.CallID); err != nil {
 		return err
 	}
 	if res.External {
