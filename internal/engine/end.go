@@ -72,7 +72,6 @@ func (t *task) finish(end ending) {
 		})
 		if err == nil {
 			t.cancel(nil)
-			t.e.release()
 			return
 		}
 		if wait == firstEndWait { // once, however long the disk stays full
@@ -122,15 +121,9 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 		return err
 	}
 	tx.AfterCommit(func() {
-		e.mu.Lock()
-		delete(e.live, botID)
-		idle := len(e.live) == 0
-		e.mu.Unlock()
 		e.unpark(botID)
 		e.leaveServed(turnID, true)
-		if idle && e.cfg.Idle != nil {
-			e.cfg.Idle()
-		}
+		e.goIdle(botID)
 	})
 	if err := e.promote(tx, &bot); err != nil {
 		return err

@@ -187,6 +187,23 @@ func (e *Engine) goLive(t *task) {
 	}
 }
 
+// goIdle takes a bot's turn, if it ran, out of the table when a commit has ended
+// or parked it, and gives its slot to what waits: whoever sees the commit may
+// count on the slot.
+func (e *Engine) goIdle(bot int64) {
+	e.mu.Lock()
+	ran := e.live[bot] != nil
+	delete(e.live, bot)
+	idle := len(e.live) == 0
+	e.mu.Unlock()
+	if ran {
+		e.release()
+	}
+	if idle && e.cfg.Idle != nil {
+		e.cfg.Idle()
+	}
+}
+
 // taskOf is the live turn of a bot, nil when it has none.
 func (e *Engine) taskOf(bot int64) *task {
 	e.mu.Lock()

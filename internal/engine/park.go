@@ -114,7 +114,6 @@ func (t *task) parkWith(rec parkRecord, also func(*store.Tx) error) error {
 		return err
 	}
 	t.cancel(nil)
-	t.e.release()
 	t.e.lookUp(parked, rec.Handles)
 	return errParked
 }
@@ -136,14 +135,10 @@ func (e *Engine) enterParked(bot int64, name string, turn int64, rec *parkRecord
 	}
 	p.waiter = newWaiter(rec.Handles, rec.Any, deadline, func() { e.wake(p) })
 	e.mu.Lock()
-	delete(e.live, bot)
 	e.parked[bot] = p
-	idle := len(e.live) == 0
 	e.mu.Unlock()
 	e.waits.add(p.waiter)
-	if idle && e.cfg.Idle != nil {
-		e.cfg.Idle()
-	}
+	e.goIdle(bot)
 	return p
 }
 
