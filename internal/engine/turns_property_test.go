@@ -31,7 +31,7 @@ import (
 // and kills against the oracle of oracle_test.go, and compares every answer,
 // every event and every state of a turn.
 func TestTurns(t *testing.T) {
-	for name, value := range map[string]string{"checks": turnChecks, "steps": "60", "nofailfile": "true", "shrinktime": "20s"} {
+	for name, value := range map[string]string{"checks": turnChecks, "steps": "120", "nofailfile": "true", "shrinktime": "20s"} {
 		if err := flag.Set("rapid."+name, value); err != nil {
 			t.Fatal(err)
 		}
@@ -39,13 +39,30 @@ func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHall(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"":       func(t *rapid.T) { h.settle(t) },
-			"create": h.create, "submit": h.submit, "submit more": h.submit, "submit even more": h.submit, "retry": h.retry,
-			"answer": h.answer, "answer more": h.answer, "answer even more": h.answer, "call": h.answerCalls, "call more": h.answerCalls,
-			"fail": h.answerFailure, "pace": h.answerPaced,
-			"interrupt": h.interrupt, "wait": h.wait, "restart": h.restart, "kill": h.kill,
+			"":     func(t *rapid.T) { h.settle(t) },
+			"step": func(t *rapid.T) { even(t, "action", h.actions())(t) },
 		})
 	})
+}
+
+// even draws one of a list, each as often as the others: rapid's own choice
+// prefers the first, and lines and waits would hardly ever grow.
+func even[T any](t *rapid.T, label string, list []T) T {
+	n := 0
+	for range 7 {
+		n *= 2
+		if rapid.Bool().Draw(t, label) {
+			n++
+		}
+	}
+	return list[n%len(list)]
+}
+
+func (h *hall) actions() []func(*rapid.T) {
+	return []func(*rapid.T){
+		h.submit, h.submit, h.submit, h.submit, h.submit, h.answer, h.answer, h.answer, h.answerCalls, h.answerCalls,
+		h.answerCalls, h.wait, h.wait, h.retry, h.create, h.interrupt, h.disturb,
+	}
 }
 
 // hall is an engine whose model says what the test has it say, and the oracle.
@@ -80,6 +97,9 @@ func newHall(t *rapid.T) *hall {
 	}
 	h := &hall{o: newOracle(hallActive, hallPending), dir: dir}
 	h.open(t)
+	for range 3 {
+		h.create(t)
+	}
 	t.Cleanup(func() { h.close(t); os.RemoveAll(dir) })
 	return h
 }
@@ -405,7 +425,7 @@ func (h *hall) diffWaits() string {
 }
 
 func (h *hall) create(t *rapid.T) {
-	if len(h.o.bots) >= 3 {
+	if len(h.o.bots) >= 5 {
 		t.Skip("enough bots")
 	}
 	name := fmt.Sprint("b", len(h.o.bots))
@@ -422,7 +442,7 @@ func (h *hall) bot(t *rapid.T) *oracleBot {
 	if len(h.o.bots) == 0 {
 		t.Skip("no bot")
 	}
-	return h.o.bots[rapid.SampledFrom(sortedKeys(h.o.bots)).Draw(t, "bot")]
+	return h.o.bots[even(t, "bot", sortedKeys(h.o.bots))]
 }
 
 // anyTurn is a turn of any bot, oftener a recent one.
@@ -434,7 +454,17 @@ func (h *hall) anyTurn(t *rapid.T) *oracleTurn {
 	if recent := ids[max(0, len(ids)-6):]; rapid.IntRange(0, 3).Draw(t, "recent") > 0 {
 		ids = recent
 	}
-	return h.o.turns[rapid.SampledFrom(ids).Draw(t, "turn")]
+	return h.o.turns[even(t, "turn", ids)]
+}
+
+// unfinished is a turn that is not over, if there is one, and mostly so; one
+// that is not parked, so that few bots wait for each other.
+func (h *hall) unfinished(t *rapid.T) *oracleTurn {
+	ids := h.o.with(protocol.StatusRunning, protocol.StatusReady, protocol.StatusQueued)
+	if len(ids) == 0 || rapid.IntRange(0, 4).Draw(t, "finished") == 0 {
+		return h.anyTurn(t)
+	}
+	return h.o.turns[even(t, "unfinished turn", ids)]
 }
 
 func (h *hall) submit(t *rapid.T) {
@@ -442,7 +472,7 @@ func (h *hall) submit(t *rapid.T) {
 	h.fresh++
 	req := &protocol.Submit{
 		Bot: b.name, RequestID: fmt.Sprint("r", h.fresh), Prompt: fmt.Sprint("say ", h.fresh),
-		Delivery: rapid.SampledFrom([]protocol.Delivery{protocol.Reject, protocol.Queue, protocol.Steer, protocol.Steer}).Draw(t, "delivery"),
+		Delivery: even(t, "delivery", []protocol.Delivery{protocol.Queue, protocol.Steer, protocol.Reject, protocol.Steer}),
 	}
 	if req.Delivery == protocol.Steer && rapid.IntRange(0, 2).Draw(t, "strict") == 0 {
 		req.ExpectedTurn = max(b.current, 1)
@@ -494,13 +524,17 @@ func (h *hall) call(t *rapid.T) (*oracleTurn, *held) {
 	if len(running) == 0 {
 		t.Skip("no model call")
 	}
-	id := rapid.SampledFrom(running).Draw(t, "call of turn")
+	id := even(t, "call of turn", running)
 	h.stage.mu.Lock()
 	defer h.stage.mu.Unlock()
 	return h.o.turns[id], h.stage.held[id]
 }
 
 func (h *hall) answer(t *rapid.T) {
+	if len(h.o.running()) == 0 {
+		h.interrupt(t) // else bots that wait for each other would do so to the end
+		return
+	}
 	turn, call := h.call(t)
 	h.o.answered(turn, nil)
 	call.answer <- reply{done: &model.Completion{
@@ -551,11 +585,11 @@ func (h *hall) answerCalls(t *rapid.T) {
 }
 
 func (h *hall) drawCall(t *rapid.T) oracleCall {
-	kinds := []string{"echo", "write", "bad", "wait", "wait", "wait", "poll"}
+	kinds := []string{"wait", "echo", "wait", "write", "bad", "poll"}
 	if !h.o.crowded() {
 		kinds = append(kinds, "brief")
 	}
-	switch kind := rapid.SampledFrom(kinds).Draw(t, "tool"); kind {
+	switch kind := even(t, "tool", kinds); kind {
 	case "echo", "write":
 		return oracleCall{tool: kind}
 	case "bad":
@@ -571,7 +605,7 @@ func (h *hall) drawHandles(t *rapid.T) (handles []string) {
 			handles = append(handles, "turn:nobody/1")
 			continue
 		}
-		turn := h.anyTurn(t)
+		turn := h.unfinished(t)
 		handles = append(handles, protocol.TurnHandle(turn.bot, turn.id).String())
 	}
 	return handles
@@ -579,7 +613,7 @@ func (h *hall) drawHandles(t *rapid.T) (handles []string) {
 
 func (h *hall) interrupt(t *rapid.T) {
 	b, id := h.bot(t), int64(0)
-	if b.current != 0 && rapid.Bool().Draw(t, "the current one") {
+	if b.current != 0 && rapid.IntRange(0, 3).Draw(t, "another") < 3 {
 		id = b.current
 	} else {
 		id = h.anyTurn(t).id
@@ -620,6 +654,13 @@ func (h *hall) wait(t *rapid.T) {
 		h.stage.stirred()
 	})
 	h.waits = append(h.waits, w)
+}
+
+// disturb does what ends turns early. It has one action among many, so that
+// lines and waits grow between two of them.
+func (h *hall) disturb(t *rapid.T) {
+	what := even(t, "what", []func(*rapid.T){h.answerFailure, h.answerPaced, h.restart, h.kill})
+	what(t)
 }
 
 // restart ends the daemon in order and starts another.
