@@ -116,6 +116,14 @@ func (r *run) composed() (*protocol.Create, error) {
 	if n.budget > 0 {
 		c.BudgetTokens = protocol.Set(n.budget)
 	}
+	if c.Settings, err = n.settings.wire(); err != nil {
+		return nil, err
+	}
+	if n.clientTools != "" {
+		if c.ClientTools, err = readClientTools(n.clientTools); err != nil {
+			return nil, err
+		}
+	}
 	if c.Bot == "" {
 		c.Bot = fmt.Sprintf("bot-%d-%d", time.Now().UnixMilli(), os.Getpid())
 	}
