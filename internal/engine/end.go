@@ -109,7 +109,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 			return err
 		}
 	}
-	if err := tx.EndTurn(turnID, end.status, nowMS(), end.retries, end.pacedMS); err != nil {
+	if err := tx.EndTurn(turnID, end.status, e.nowMS(), end.retries, end.pacedMS); err != nil {
 		return err
 	}
 	if err := tx.ClearPark(turnID); err != nil {
@@ -237,7 +237,7 @@ func (e *Engine) promote(tx *store.Tx, bot *store.Bot) error {
 
 // endWaiting ends a queued or ready turn that never ran.
 func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end ending) error {
-	if err := tx.EndTurn(t.ID, end.status, nowMS(), 0, 0); err != nil {
+	if err := tx.EndTurn(t.ID, end.status, e.nowMS(), 0, 0); err != nil {
 		return err
 	}
 	if _, err := tx.AddEvent(bot.ID, bot.Name, t.ID, protocol.KindTurnFinished, end.data()); err != nil {

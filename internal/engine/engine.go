@@ -67,6 +67,9 @@ type Config struct {
 	StorePath  string
 	SocketPath string // "" in stdio mode
 	Instance   string // the store's instance value, for cache keys
+	// Clock gives the times that are stored; nil is the system's. What is
+	// measured goes by the monotonic clock, whatever this one says.
+	Clock func() time.Time
 	// Peak is told, without a lock held, when more turns run at once than
 	// ever before. Nil: nobody is.
 	Peak func(turns int)
@@ -194,6 +197,13 @@ func (e *Engine) taskOf(bot int64) *task {
 	return e.live[bot]
 }
 
+// parkedTurnOf is the parked turn of a bot, nil when it has none.
+func (e *Engine) parkedTurnOf(bot int64) *parkedTurn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.parked[bot]
+}
+
 // Active is the number of slots in use, reservations included.
 func (e *Engine) Active() int64 {
 	e.mu.Lock()
@@ -218,9 +228,6 @@ func (e *Engine) Unbusy() bool {
 func (e *Engine) read(ctx context.Context, op string, f func(c *store.Conn) error) error {
 	return e.store.Read(ctx, op, func(r *store.Reader) error { return f(r.Conn()) })
 }
-
-// nowMS is the wall clock as it is stored.
-func nowMS() int64 { return time.Now().UnixMilli() }
 
 // pending counts the work that waits, for the bounds on it. Only the writer's
 // goroutine changes it, inside jobs, so that the jobs of one group see each

@@ -107,7 +107,7 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := tx.StartTurn(turn.ID, nowMS()); err != nil {
+	if err := tx.StartTurn(turn.ID, e.nowMS()); err != nil {
 		return nil, 0, err
 	}
 	if err := tx.RunBot(bot.ID, turn.ID, node); err != nil {
