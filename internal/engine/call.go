@@ -48,7 +48,7 @@ func (t *task) complete(provider model.Provider, req *model.Request, bodies *bod
 				PacedSinceMS: t.e.nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds(),
 			})
 		}
-		spent += time.Since(began)
+		spent += time.Since(began) - time.Duration(rep.PacedMS)*time.Millisecond
 		t.sentMS = rep.SentMS
 		if err == nil {
 			done.Usage = usageOf(done, rep, req.Items.Bytes)

@@ -46,6 +46,19 @@ type timed struct {
 	store *store.Store
 	e     *Engine
 	ends  chan int64
+	parks chan int64
+}
+
+// timedSink hears of the turns that end and of those that are parked.
+type timedSink struct{ ends, parks chan int64 }
+
+func (s timedSink) Publish(b store.Batch) {
+	for _, ev := range b.Events {
+		if ev.Kind == protocol.KindTurnWaiting {
+			s.parks <- ev.Turn
+		}
+	}
+	endSink(s.ends).Publish(b)
 }
 
 func newTimed(t *testing.T) *timed {
@@ -56,12 +69,12 @@ func newTimed(t *testing.T) *timed {
 
 func (c *timed) open() {
 	c.t.Helper()
-	ends := make(chan int64, 64)
-	s, err := store.Open(store.Options{Path: c.path, Sink: endSink(ends)})
+	c.ends, c.parks = make(chan int64, 64), make(chan int64, 4096)
+	s, err := store.Open(store.Options{Path: c.path, Sink: timedSink{c.ends, c.parks}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.store, c.ends = s, ends
+	c.store = s
 	c.e = New(Config{
 		Store: s, Providers: map[string]model.Provider{"p": c}, Codecs: map[model.Family]model.Codec{model.FamilyScripted: scripted.Codec{}},
 		Tools: tool.All(), Redact: &secret.Values{}, Live: c.live, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), StorePath: c.path,
