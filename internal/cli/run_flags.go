@@ -32,6 +32,7 @@ type newBotFlags struct {
 	fallbacks                      bool
 	clientTools                    string
 	settings                       botSettings
+	search                         string // what config.toml says of web_search
 }
 
 func (r *run) declare(t *table) {
