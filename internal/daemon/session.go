@@ -276,7 +276,7 @@ func (s *session) follow(id json.RawMessage, r *protocol.Follow) {
 	if old := s.follows[r.Bot]; old != nil {
 		s.stopFollow(old)
 	}
-	fl := &follow{s: s, name: r.Bot, cursor: r.After, script: map[string]bool{}}
+	fl := &follow{s: s, name: r.Bot, bot: point.BotID, cursor: r.After, script: map[string]bool{}}
 	s.follows[r.Bot] = fl
 	s.answer(id, protocol.Following{Following: &fl.name, After: &r.After})
 	if point.Pruned > r.After {

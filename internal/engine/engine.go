@@ -48,6 +48,9 @@ type Live interface {
 	// Notice gives a whole notification line, newline included. It may be
 	// kept.
 	Notice(bot string, line []byte)
+	// Deleted gives the notification line of a bot's deletion and ends what
+	// follows it: its name may be another bot's from here on.
+	Deleted(bot int64, name string, line []byte)
 }
 
 // Config is what an engine is made of. All of it belongs to the engine then.
