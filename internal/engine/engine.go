@@ -227,6 +227,20 @@ func (e *Engine) Unbusy() bool {
 	return running == 0 && e.LiveTurns() == 0
 }
 
+// Quiesce stops turns from starting and resuming if nothing runs now, and
+// reports whether nothing did. It is for an end that must interrupt no work:
+// what waits stays for the next start.
+func (e *Engine) Quiesce() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	running, _ := e.procs.counts()
+	if running > 0 || e.active > 0 || len(e.live) > 0 {
+		return false
+	}
+	e.draining = true
+	return true
+}
+
 // read runs f on a query-only connection.
 func (e *Engine) read(ctx context.Context, op string, f func(c *store.Conn) error) error {
 	return e.store.Read(ctx, op, func(r *store.Reader) error { return f(r.Conn()) })
