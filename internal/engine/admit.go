@@ -260,7 +260,7 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 	starts := !busy && a.slot && !e.isClosing()
 	switch {
 	case starts:
-		t.Status, t.StartedMS = protocol.StatusRunning, nowMS()
+		t.Status, t.StartedMS = protocol.StatusRunning, e.nowMS()
 	case busy:
 		t.Status = protocol.StatusQueued
 	default:

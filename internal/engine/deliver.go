@@ -236,7 +236,7 @@ func (b *batch) take(tx *store.Tx, s *store.Turn) error {
 	if err := tx.SetHead(t.bot, t.turn, node); err != nil {
 		return err
 	}
-	if err := tx.AbsorbTurn(s.ID, nowMS(), t.turn, node); err != nil {
+	if err := tx.AbsorbTurn(s.ID, t.e.nowMS(), t.turn, node); err != nil {
 		return err
 	}
 	data := newObject().str("status", protocol.StatusSteered).int("into", t.turn).int("node", node).done()

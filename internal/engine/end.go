@@ -108,7 +108,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 			return err
 		}
 	}
-	if err := tx.EndTurn(turnID, end.status, nowMS(), end.retries, end.pacedMS); err != nil {
+	if err := tx.EndTurn(turnID, end.status, e.nowMS(), end.retries, end.pacedMS); err != nil {
 		return err
 	}
 	if err := tx.EndBot(botID, turnID, end.status); err != nil {
@@ -235,7 +235,7 @@ func (e *Engine) promote(tx *store.Tx, bot *store.Bot) error {
 
 // endWaiting ends a queued or ready turn that never ran.
 func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end ending) error {
-	if err := tx.DropTurn(t.ID, end.status, nowMS()); err != nil {
+	if err := tx.DropTurn(t.ID, end.status, e.nowMS()); err != nil {
 		return err
 	}
 	if _, err := tx.AddEvent(bot.ID, bot.Name, t.ID, protocol.KindTurnFinished, end.data()); err != nil {

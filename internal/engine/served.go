@@ -126,7 +126,7 @@ func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool) (sc *
 	if err != nil {
 		return nil, 0, err
 	}
-	now := nowMS()
+	now := t.e.nowMS()
 	row := servedRow{Request: firstRequest, Tag: decl.Tag, Node: node, AnnouncedMS: now, ExpiresMS: now + expiryOf(decl)}
 	data := newObject().str("call_id", call.ID).int("request", row.Request).str("name", call.Name).
 		int("node", node).str("tag", decl.Tag).done()
@@ -177,8 +177,7 @@ func (t *task) callNode(c *store.Conn, callID string) (node int64, err error) {
 
 // enterServed makes a call wait, with its deadline.
 func (e *Engine) enterServed(sc *servedCall, expiresMS int64) {
-	deadline := time.Now().Add(time.Duration(expiresMS-nowMS()) * time.Millisecond)
-	sc.expiry = newWaiter(nil, false, deadline, func() { go e.expireServed(sc) })
+	sc.expiry = newWaiter(nil, false, e.deadline(expiresMS), func() { go e.expireServed(sc) })
 	s := &e.served
 	s.mu.Lock()
 	s.calls[sc.turn] = sc

@@ -108,7 +108,7 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 		return nil, 0, err
 	}
 	if turn.Status != protocol.StatusRunning { // it waited; another is made running
-		if err := tx.StartTurn(turn.ID, nowMS()); err != nil {
+		if err := tx.StartTurn(turn.ID, e.nowMS()); err != nil {
 			return nil, 0, err
 		}
 	}
