@@ -231,7 +231,7 @@ func start(opt Options, lock *place.OwnerLock) (_ *Store, err error) {
 	if err := s.checkSidecars(); err != nil {
 		return nil, err
 	}
-	s.pub = newPublisher(opt.Sink)
+	s.pub = newPublisher(opt.Sink, opt.Faults)
 	go s.work()
 	return s, nil
 }
