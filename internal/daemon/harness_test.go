@@ -38,13 +38,30 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(text), &set); err != nil {
 			panic(err)
 		}
-		err := daemon.Serve(context.Background(), set, os.Stdin, os.Stdout, os.Stderr)
+		err := serve(set)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "agent: %v\n", err)
 		}
 		os.Exit(daemon.ExitCode(err))
 	}
 	os.Exit(m.Run())
+}
+
+// serve is the daemon, on a store that is to fail when there is a plan for it.
+func serve(set daemon.Settings) error {
+	ctx := context.Background()
+	text := os.Getenv(planVar)
+	if text == "" {
+		return daemon.Serve(ctx, set, os.Stdin, os.Stdout, os.Stderr)
+	}
+	os.Unsetenv(planVar)
+	var plan faultPlan
+	if err := json.Unmarshal([]byte(text), &plan); err != nil {
+		return err
+	}
+	faults, count := plan.faults()
+	defer count()
+	return daemon.ServeFaulty(ctx, set, faults, os.Stdin, os.Stdout, os.Stderr)
 }
 
 // host is a place for a daemon: a home, a store, a socket and a workspace.
