@@ -135,20 +135,18 @@ func (w *world) rise(plan faultPlan) (up bool) {
 		text, _ := json.Marshal(plan)
 		w.env = append(w.env, planVar+"="+string(text))
 	}
-	began := time.Now()
-	p := w.launch()
-	raw, err := p.stdout.ReadBytes('\n')
-	if err != nil {
-		p.cmd.Wait()
-		close(p.exited)
+	p, raw := w.tryRise()
+	// A command that was being started when its daemon was killed holds the
+	// daemon's locks until it is its program: a client tries again.
+	for end := time.Now().Add(patience); raw == nil && p.cmd.ProcessState.ExitCode() == 75 && time.Now().Before(end); {
+		p, raw = w.tryRise()
+	}
+	if raw == nil {
 		w.fell(p, plan)
 		return false
 	}
 	if err := json.Unmarshal(raw, &p.ready); err != nil {
 		w.fail("ready line %s: %v", raw, err)
-	}
-	if took := time.Since(began); took > patience {
-		w.fail("the start took %v", took)
 	}
 	go func() {
 		p.cmd.Wait()
@@ -159,6 +157,18 @@ func (w *world) rise(plan faultPlan) (up bool) {
 	w.changed.Broadcast()
 	w.mu.Unlock()
 	return true
+}
+
+// tryRise starts a daemon and gives its ready line, nil when it ended first.
+func (w *world) tryRise() (*process, []byte) {
+	p := w.launch()
+	raw, err := p.stdout.ReadBytes('\n')
+	if err != nil {
+		p.cmd.Wait()
+		close(p.exited)
+		return p, nil
+	}
+	return p, raw
 }
 
 // fell looks at a daemon that has ended and at the store it left.
