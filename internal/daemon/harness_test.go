@@ -201,6 +201,9 @@ func (h *host) start() *process {
 	line, err := p.stdout.ReadBytes('\n')
 	if err != nil {
 		p.cmd.Wait()
+		if h.set.Socket != "" {
+			close(p.exited)
+		}
 		h.t.Fatalf("no ready line: %v; stderr: %s", err, p.stderr.String())
 	}
 	if err := json.Unmarshal(line, &p.ready); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,14 +34,16 @@ type world struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	p       *process // nil while no daemon is ready
-	over    bool     // a failure was found: everybody stops
-	kills   int      // daemons that ended before their time
-	faulty  bool     // the store fails without dying: storage_error is to be expected
+	p       *process    // nil while no daemon is ready
+	over    bool        // a failure was found: everybody stops
+	kills   int         // daemons that ended before their time
+	full    atomic.Bool // the disk is, or was: a start may be refused
+	faulty  bool        // the store fails without dying: storage_error is to be expected
 
 	record   map[int64]string // the follower's lines, by cursor
 	newest   int64
 	finished map[int64]protocol.TurnFinished
+	parked   map[int64]bool // turns whose newest event says that they wait
 	cutShort map[int64]bool // turns that took in a steer, whose program is then another
 
 	acked      map[string]sent  // by bot and request
@@ -62,7 +65,7 @@ var errOver = errors.New("the world has ended")
 func newWorld(t testing.TB, label string) *world {
 	w := &world{
 		host: newHost(t, ""), actor: newActor(), label: label,
-		record: map[int64]string{}, finished: map[int64]protocol.TurnFinished{}, cutShort: map[int64]bool{},
+		record: map[int64]string{}, finished: map[int64]protocol.TurnFinished{}, parked: map[int64]bool{}, cutShort: map[int64]bool{},
 		acked: map[string]sent{}, bots: map[string]int64{}, deleting: map[string]bool{}, deleted: map[string]bool{}, configured: map[string]int64{},
 	}
 	w.changed = sync.NewCond(&w.mu)
@@ -176,11 +179,14 @@ func (w *world) fell(p *process, plan faultPlan) {
 	w.mu.Lock()
 	w.p = nil
 	w.kills++
+	w.changed.Broadcast()
 	w.mu.Unlock()
 	ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	refusedStart := plan.Fail > 0 && p.ready.PID == 0 && ws.ExitStatus() == 1 && strings.Contains(p.stderr.String(), "storage_error")
+	said := p.stderr.String()
+	refusedStart := p.ready.PID == 0 && ws.ExitStatus() == 1 && strings.Contains(said, "storage_error") &&
+		(plan.Fail > 0 || w.full.Load() && strings.Contains(said, "is full; make room and start again"))
 	if !ws.Signaled() && !refusedStart || ws.Signaled() && ws.Signal() != syscall.SIGKILL {
-		w.fail("the daemon ended with %v: %s", p.cmd.ProcessState, p.stderr.String())
+		w.fail("the daemon ended with %v: %s", p.cmd.ProcessState, said)
 	}
 	w.soundCopy()
 }
@@ -328,6 +334,10 @@ func (w *world) saw(l line) error {
 		var end protocol.TurnFinished
 		l.data(&end)
 		w.finished[turn] = end
+	case "turn_waiting", "turn_paced":
+		w.parked[turn] = true
+	case "turn_resumed":
+		delete(w.parked, turn)
 	case "steered":
 		w.cutShort[turn] = true
 	}
