@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	v2 "github.com/go-json-experiment/json"
 
@@ -70,6 +71,7 @@ type actor struct {
 	mu      sync.Mutex
 	refused map[string]bool // programs whose first request was refused
 	gates   map[string]*fakemodel.Gate
+	delay   time.Duration // before every answer; set before the first
 }
 
 func newActor() *actor {
@@ -94,6 +96,12 @@ func (a *actor) refuseOnce(id string) bool {
 }
 
 func (a *actor) reply(r *fakemodel.Request) fakemodel.Reply {
+	reply := a.answer(r)
+	reply.Delay = a.delay
+	return reply
+}
+
+func (a *actor) answer(r *fakemodel.Request) fakemodel.Reply {
 	if asksSummary(r) {
 		return fakemodel.Say("SUMMARY of it")
 	}

@@ -1,9 +1,12 @@
 package daemon_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -90,4 +93,39 @@ func (p faultPlan) faults() (*store.Faults, func()) {
 			os.WriteFile(p.Count, text, 0o600)
 		}
 	}
+}
+
+// reportVar makes a daemon on a socket answer each line on its input with a
+// report on its output.
+const reportVar = "AGENT_TEST_REPORT"
+
+// report is what a daemon takes of the machine.
+type report struct {
+	Memory     int64 // bytes resident; where the system does not say, what the runtime holds
+	Goroutines int
+	Files      int
+}
+
+func reportTo(in io.Reader, out io.Writer) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		r := report{Goroutines: runtime.NumGoroutine(), Memory: residentMemory()}
+		if open, err := os.ReadDir("/dev/fd"); err == nil {
+			r.Files = len(open)
+		}
+		text, _ := json.Marshal(r)
+		out.Write(append(text, '\n'))
+	}
+}
+
+func residentMemory() int64 {
+	var size, resident int64
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if n, _ := fmt.Sscan(string(text), &size, &resident); n == 2 {
+			return resident * int64(os.Getpagesize())
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys - m.HeapReleased)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,9 +29,10 @@ import (
 // against the store. The model server outlives every daemon.
 type world struct {
 	*host
-	model *fakemodel.Server
-	actor *actor
-	label string // begins every failure: what is done to the daemon, seeds
+	model  *fakemodel.Server
+	actor  *actor
+	always []string // every daemon's environment
+	label  string   // begins every failure: what is done to the daemon, seeds
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -70,6 +72,7 @@ func newWorld(t testing.TB, label string) *world {
 	}
 	w.changed = sync.NewCond(&w.mu)
 	w.model = w.fake("responses", fakemodel.Options{Window: true, Lost: true, Handler: w.actor.reply})
+	w.always = w.env
 	return w
 }
 
@@ -133,7 +136,7 @@ func guard(f func()) {
 // whether the daemon is there: one that is to die or fail may do so before it
 // is ready.
 func (w *world) rise(plan faultPlan) (up bool) {
-	w.env = strings.Split("F_KEY=key-of-the-test-provider", "\n")
+	w.env = slices.Clone(w.always)
 	if plan.Points != nil {
 		text, _ := json.Marshal(plan)
 		w.env = append(w.env, planVar+"="+string(text))
