@@ -5,18 +5,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	v2 "github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
 
 	"agent/internal/daemon"
 	"agent/internal/tool"
@@ -44,6 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(daemon.ExitCode(err))
 	}
+	moreAtOnce()
 	os.Exit(m.Run())
 }
 
@@ -66,6 +71,18 @@ func serve(set daemon.Settings) error {
 	faults, count := plan.faults()
 	defer count()
 	return daemon.ServeFaulty(ctx, set, faults, os.Stdin, os.Stdout, os.Stderr)
+}
+
+// moreAtOnce runs twice as many tests beside each other as there are
+// processors, unless the command line says how many: most of them wait for
+// another process most of the time.
+func moreAtOnce() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // host is a place for a daemon: a home, a store, a socket and a workspace.
@@ -309,6 +326,27 @@ func (k *conn) tryRead() (line, error) {
 		return l, fmt.Errorf("%s: %w", raw, err)
 	}
 	return l, nil
+}
+
+// hungUp returns when the daemon has closed the connection. It takes nothing of
+// what was sent.
+func (k *conn) hungUp() {
+	k.t.Helper()
+	raw, err := k.c.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	gone := false
+	err = raw.Control(func(fd uintptr) {
+		poll := []unix.PollFd{{Fd: int32(fd)}}
+		for end := time.Now().Add(20 * time.Second); !gone && time.Now().Before(end); {
+			unix.Poll(poll, 1000)
+			gone = poll[0].Revents&unix.POLLHUP != 0
+		}
+	})
+	if err != nil || !gone {
+		k.t.Fatalf("the session was not closed: %v", err)
+	}
 }
 
 // write sends raw text.

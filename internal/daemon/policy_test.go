@@ -179,7 +179,8 @@ func TestWALStaysSmall(t *testing.T) {
 	h.set.Providers = append(h.set.Providers, "slow=responses,http://"+slow.Addr().String())
 	p := h.start()
 	k := p.dial()
-	k.bot("Ada", h.workspace, "")
+	// A small window: what grows here is the store, not what a call is shown.
+	k.ask(nil, "create", fmt.Sprintf(`"bot":"Ada","model":"s/m","instructions":"","tools":[],"workspace":%q,"settings":{"context_bytes":262144}`, h.workspace))
 	k.ask(nil, "create", fmt.Sprintf(`"bot":"Slow","model":"slow/m","instructions":"","tools":[],"workspace":%q`, h.workspace))
 	t.Run("RT-125 a provider that takes its request slowly does not keep the write-ahead log from starting again", func(t *testing.T) {
 		held := k.submit("Slow", "r", strings.Repeat("s", 250<<10), "")

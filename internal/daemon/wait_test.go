@@ -266,10 +266,15 @@ func TestManyParked(t *testing.T) {
 	h.began()
 	t.Run("RT-47 500 parents parked on one child cost no threads and all resume", func(t *testing.T) {
 		const n = 500
+		sent := 0
 		for i := range n {
-			k.bot(fmt.Sprint("m", i), h.workspace, "wait")
-			k.submit(fmt.Sprint("m", i), "r", "one x", "")
+			k.request("create", fmt.Sprintf(`"bot":"m%d","model":"s/m","instructions":"","tools":["wait"],"workspace":%q`, i, h.workspace))
+			sent = k.request("submit", submission(fmt.Sprint("m", i), "r", "one x", ""))
 		}
+		if l := k.answer(sent); l.fields["error"] != nil {
+			t.Fatalf("answer %s", l.raw)
+		}
+		k.notes = nil
 		all := p.dial() // now: a follower must read as fast as things happen
 		all.ask(nil, "follow", `"bot":"*","after":0`)
 		for waiting := 0; waiting < n; {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"agent/internal/store"
 	"agent/protocol"
@@ -29,8 +30,15 @@ func (e *Engine) HistoryNodes(ctx context.Context, r *protocol.HistoryNodes) (*p
 			}
 			return nil
 		}
-		if err := onLineage(ctx, c, bot.Head, from); err != nil {
+		if err := onLineage(ctx, c, &bot, from); err != nil {
 			return err
+		}
+		if r.OldestFirst { // begin not far above the page
+			above, err := store.Above(c, &bot, max(r.MinNode.Or(0), 0), int64(limit))
+			if err != nil {
+				return err
+			}
+			from = min(from, above)
 		}
 		return listNodes(ctx, c, page, from, r.MinNode.Or(0), limit, r.OldestFirst)
 	})
@@ -86,8 +94,8 @@ func listNodes(ctx context.Context, c *store.Conn, page *protocol.NodePage, from
 	return context.Cause(ctx)
 }
 
-func onLineage(ctx context.Context, c *store.Conn, head, node int64) error {
-	ok, err := store.InLineage(ctx, c, head, node)
+func onLineage(ctx context.Context, c *store.Conn, bot *store.Bot, node int64) error {
+	ok, err := store.OnLineage(ctx, c, bot, node)
 	if err == nil && !ok {
 		err = protocol.Fail(protocol.NodeNotInHistory, fmt.Sprintf("node %d is not in the bot's history", node))
 	}
@@ -106,7 +114,7 @@ func (e *Engine) HistoryItems(ctx context.Context, r *protocol.HistoryItems) (*p
 		if err != nil {
 			return err
 		}
-		if err := allOnLineage(ctx, c, bot.Head, r.Nodes); err != nil {
+		if err := allOnLineage(ctx, c, &bot, r.Nodes); err != nil {
 			return err
 		}
 		return readItems(c, page, r.Nodes)
@@ -143,15 +151,18 @@ func readItems(c *store.Conn, page *protocol.ItemPage, nodes []int64) error {
 	return nil
 }
 
-// allOnLineage walks the lineage once for any number of nodes.
-func allOnLineage(ctx context.Context, c *store.Conn, head int64, nodes []int64) error {
+// allOnLineage walks once for any number of nodes, from the newest to the oldest
+// of them.
+func allOnLineage(ctx context.Context, c *store.Conn, bot *store.Bot, nodes []int64) error {
 	want := make(map[int64]bool, len(nodes))
-	least := nodes[0]
 	for _, id := range nodes {
 		want[id] = true
-		least = min(least, id)
 	}
-	err := store.Walk(c, head, func(n store.Node) bool {
+	newest, least := slices.Max(nodes), slices.Min(nodes)
+	if err := onLineage(ctx, c, bot, newest); err != nil {
+		return err
+	}
+	err := store.Walk(c, newest, func(n store.Node) bool {
 		delete(want, n.ID)
 		return len(want) > 0 && n.ID > least && ctx.Err() == nil
 	})
@@ -177,7 +188,7 @@ func (e *Engine) Item(ctx context.Context, name string, node int64) (json.RawMes
 		if err != nil {
 			return err
 		}
-		if err := onLineage(ctx, c, bot.Head, node); err != nil {
+		if err := onLineage(ctx, c, &bot, node); err != nil {
 			return err
 		}
 		item, _, err = store.ItemOf(c, nil, node)

@@ -418,6 +418,31 @@ func (w *world) history(t *rapid.T, name string) (ids []int64) {
 	}
 }
 
+// oldestFirst is history read from its oldest page on.
+func (w *world) oldestFirst(t *rapid.T, name string, limit int64) (ids []int64) {
+	req := &protocol.HistoryNodes{Bot: name, OldestFirst: true, Limit: protocol.Set(limit)}
+	for {
+		page, err := w.e.HistoryNodes(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int64(len(page.Nodes)) > limit {
+			t.Fatalf("a page of %d nodes, limit %d", len(page.Nodes), limit)
+		}
+		for i := range page.Nodes {
+			n := page.Nodes[len(page.Nodes)-1-i]
+			if ids = append(ids, n.Node); n.Turn == 0 {
+				t.Fatalf("node %d of %s has no turn", n.Node, name)
+			}
+		}
+		next, more := page.NextNewer.Get()
+		if !more {
+			return ids
+		}
+		req.MinNode = protocol.Set(next)
+	}
+}
+
 // check compares all that can be seen with the model.
 func (w *world) check(t *rapid.T) {
 	page, err := w.e.Bots(context.Background(), "", protocol.MaxPage)
@@ -463,6 +488,12 @@ func (w *world) checkBot(t *rapid.T, rec *protocol.Bot, b *knownBot) {
 	if got := w.history(t, rec.Name); !slices.Equal(got, want) {
 		t.Fatalf("%s has the nodes %v, want %v", rec.Name, got, want)
 	}
+	for _, limit := range []int64{2, 3, protocol.MaxHistoryNodes} {
+		if got := w.oldestFirst(t, rec.Name, limit); !slices.Equal(got, want) {
+			t.Fatalf("%s read oldest first by %d has the nodes %v, want %v", rec.Name, limit, got, want)
+		}
+	}
+	w.checkMembers(t, rec.Name, want)
 	if rec.Note == nil && note != 0 || rec.Note != nil && *rec.Note != note {
 		t.Fatalf("%s: note %v, want %d", rec.Name, rec.Note, note)
 	}
@@ -474,6 +505,18 @@ func (w *world) checkBot(t *rapid.T, rec *protocol.Bot, b *knownBot) {
 			t.Fatalf("turn %d: %+v, %v; it was pruned", turn.id, out, err)
 		case !turn.pruned && (err != nil || out.Status != protocol.StatusCompleted || !strings.HasPrefix(out.Text, "answer to")):
 			t.Fatalf("turn %d: %+v, %v", turn.id, out, err)
+		}
+	}
+}
+
+// checkMembers asks for some of the nodes that there are or were, and for one
+// that never was.
+func (w *world) checkMembers(t *rapid.T, name string, own []int64) {
+	for range 4 {
+		node := rapid.Int64Range(1, w.topNode+1).Draw(t, "node")
+		_, err := w.e.Item(context.Background(), name, node)
+		if mine := slices.Contains(own, node); mine != (err == nil) || !mine && err.Code != protocol.NodeNotInHistory {
+			t.Fatalf("node %d asked of %s, who has %v: %v", node, name, own, err)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"zombiezen.com/go/sqlite"
 )
 
@@ -22,6 +24,7 @@ var (
 	qNoteBefore = stmt(versionBefore("notes"))
 	qCompBefore = stmt(versionBefore("compactions"))
 	qElisBefore = stmt(versionBefore("elisions"))
+	qTurnIDs    = stmt(`SELECT id FROM turns WHERE bot = ?1 AND id > ?2 ORDER BY id`)
 	qCompCut    = stmt(`SELECT cut FROM compactions WHERE node = ?1`)
 )
 
@@ -100,10 +103,124 @@ func VersionsAt(c *sqlite.Conn, b *Bot, node int64) (v Versions, err error) {
 	return v, err
 }
 
+// stretch is what one bot wrote of a lineage: its nodes up to through.
+type stretch struct{ writer, through int64 }
+
+// stretches are those of a bot's lineage, oldest first.
+func stretches(c *sqlite.Conn, bot *Bot) (all []stretch, err error) {
+	err = qInherited.rows(c, func(s *sqlite.Stmt) error {
+		all = append(all, stretch{s.ColumnInt64(0), s.ColumnInt64(1)})
+		return nil
+	}, bot.ID)
+	return append(all, stretch{bot.ID, bot.Head}), err
+}
+
+// writerOf is the bot that wrote a node, with the turn in which it did; 0 when
+// they are deleted. It walks to the turn's first item.
+func writerOf(c *sqlite.Conn, node int64) (bot, turn int64, err error) {
+	err = Walk(c, node, func(n Node) bool {
+		turn = n.Turn
+		return turn == 0
+	})
+	if err != nil || turn == 0 {
+		return 0, 0, err
+	}
+	t, ok, err := TurnByID(c, turn)
+	if err != nil || !ok {
+		return 0, 0, err
+	}
+	b, _, err := BotByName(c, t.Bot)
+	return b.ID, turn, err
+}
+
+// OnLineage reports whether a node is on a bot's lineage, as InLineage does
+// from its head, but without walking there where the node's writer still is.
+func OnLineage(ctx context.Context, c *sqlite.Conn, bot *Bot, node int64) (bool, error) {
+	if node > bot.Head {
+		return false, nil
+	}
+	writer, _, err := writerOf(c, node)
+	if err != nil {
+		return false, err
+	}
+	if writer == 0 {
+		return InLineage(ctx, c, bot.Head, node)
+	}
+	_, ok, err := stretchOf(c, bot, writer, node)
+	return ok, err
+}
+
+// stretchOf finds, among those of a bot's lineage, the stretch of a writer that
+// has a node; rest begins with it.
+func stretchOf(c *sqlite.Conn, bot *Bot, writer, node int64) (rest []stretch, ok bool, err error) {
+	all, err := stretches(c, bot)
+	for i, s := range all {
+		if s.writer == writer && node <= s.through {
+			return all[i:], err == nil, err
+		}
+	}
+	return nil, false, err
+}
+
+// Above gives a node of a bot's lineage with at least count nodes below it down
+// to least, itself not counted; least 0 is the root. Where that is not known
+// from the turns there, or nothing is so far up, it is the head.
+func Above(c *sqlite.Conn, bot *Bot, least, count int64) (int64, error) {
+	rest, depth, turn, err := placeOf(c, bot, least)
+	if err != nil {
+		return 0, err
+	}
+	found := int64(0)
+	for _, s := range rest {
+		writer, ok, err := BotByID(c, s.writer)
+		if err != nil || !ok {
+			return bot.Head, err
+		}
+		err = qTurnIDs.rows(c, func(row *sqlite.Stmt) error {
+			node, err := TurnNode(c, row.ColumnInt64(0))
+			if err != nil || node == 0 {
+				return err
+			}
+			if node > s.through {
+				return errStop
+			}
+			n, _, err := NodeByID(c, node)
+			if err == nil && n.Depth-depth >= count {
+				found = node
+				err = errStop
+			}
+			return err
+		}, writer.Name, turn)
+		if err != nil || found != 0 {
+			return found, err
+		}
+		turn = 0
+	}
+	return bot.Head, nil
+}
+
+// placeOf is where a node of a lineage lies: the stretches from its own on, its
+// depth and its turn. Without stretches it is not known.
+func placeOf(c *sqlite.Conn, bot *Bot, node int64) (rest []stretch, depth, turn int64, err error) {
+	if node == 0 {
+		rest, err = stretches(c, bot)
+		return rest, 1, 0, err
+	}
+	n, ok, err := NodeByID(c, node)
+	if err != nil || !ok {
+		return nil, 0, 0, err
+	}
+	writer, turn, err := writerOf(c, node)
+	if err != nil || writer == 0 {
+		return nil, 0, 0, err
+	}
+	rest, _, err = stretchOf(c, bot, writer, node)
+	return rest, n.Depth, turn, err
+}
+
 // Inherit records, for a fork of source at a node, whose stretches its lineage
 // has.
 func (tx *Tx) Inherit(fork, source, node int64) error {
-	type stretch struct{ source, through int64 }
 	var all []stretch
 	err := qInherited.rows(tx.Conn(), func(s *sqlite.Stmt) error {
 		all = append(all, stretch{s.ColumnInt64(0), min(s.ColumnInt64(1), node)})
@@ -119,7 +236,7 @@ func (tx *Tx) Inherit(fork, source, node int64) error {
 		all = append(all, stretch{source, node})
 	}
 	for _, s := range all {
-		if err := qInherit.exec(tx.Conn(), fork, s.through, s.source); err != nil {
+		if err := qInherit.exec(tx.Conn(), fork, s.through, s.writer); err != nil {
 			return err
 		}
 	}
