@@ -496,6 +496,8 @@ func (w *world) checkCalls() {
 			background := strings.Contains(s.Arguments, "background")
 			if n := ran[m[1]]; n == 0 && !c.OutcomeUnknown && !c.Cancelled && !background {
 				w.fail("call %s has a result and never ran: %s", m[1], l.raw)
+			} else if n > 0 && c.Cancelled {
+				w.fail("call %s is reported as cancelled and ran: %s", m[1], l.raw)
 			}
 		}
 	}

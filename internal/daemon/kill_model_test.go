@@ -22,6 +22,7 @@ import (
 //	bg               a background command that leaves a line
 //	last             wait for the handle that the last result named
 //	wait HANDLE...   wait for these
+//	soon MS HANDLE   wait for it that long at most
 //	hold             hold the answer back until the test lets it go
 //	say N            N bytes of text and a call of echo
 //	fail, busy       refuse the first request of this program, with 503 or 429
@@ -62,6 +63,7 @@ func roundsOf(text string) []string {
 
 func stepOf(step string) (verb string, n int) {
 	verb, rest, _ := strings.Cut(step, " ")
+	rest, _, _ = strings.Cut(rest, " ")
 	n, _ = strconv.Atoi(rest)
 	return verb, n
 }
@@ -151,6 +153,8 @@ func (a *actor) step(r *fakemodel.Request, id, step string) fakemodel.Reply {
 		call("wait", map[string]any{"handles": handleForm.FindAllString(r.Result, 1)})
 	case "wait":
 		call("wait", map[string]any{"handles": strings.Fields(step)[1:]})
+	case "soon":
+		call("wait", map[string]any{"handles": strings.Fields(step)[2:], "timeout_ms": n})
 	case "hold":
 		reply.Finish = a.gate(id)
 	case "say":
