@@ -28,7 +28,9 @@ import (
 //	fail, busy       refuse the first request of this program, with 503 or 429
 //	cut              break off the first answer to this program
 //
-// A line in the log is ID.ROUND.CALL, so that none may be there twice.
+// A line in the log is ID.ROUND.CALL#REQUEST, with the number of the model's
+// request: none may be there twice, though a model whose answer left the window
+// may ask for the same step again.
 
 var programForm = regexp.MustCompile(`<<(\S+) ([^>]*)>>`)
 
@@ -136,7 +138,7 @@ func (a *actor) step(r *fakemodel.Request, id, step string) fakemodel.Reply {
 		reply.Blocks = append(reply.Blocks, fakemodel.Call(tool, string(text)))
 	}
 	shell := func(i int, more string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf("echo %s >> log%s", logID(id, r.Rounds, i), more)}
+		return map[string]any{"command": fmt.Sprintf("echo %s#%d >> log%s", logID(id, r.Rounds, i), r.Seq, more)}
 	}
 	switch verb {
 	case "sh":
