@@ -371,9 +371,16 @@ func (w *world) checkRequests(bot string, requests map[string]int64) {
 
 // ordered gives the record's events of bots that still are, in order.
 func (w *world) ordered() iter.Seq[line] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.without(maps.Clone(w.deleted))
+}
+
+// without gives the record's events but those of some bots, in order.
+func (w *world) without(deleted map[string]bool) iter.Seq[line] {
 	return func(yield func(line) bool) {
 		w.mu.Lock()
-		record, deleted := maps.Clone(w.record), maps.Clone(w.deleted)
+		record := maps.Clone(w.record)
 		w.mu.Unlock()
 		for _, cursor := range slices.Sorted(maps.Keys(record)) {
 			if l := parsed(record[cursor]); !deleted[l.str("bot")] && !yield(l) {
@@ -458,19 +465,22 @@ func (w *world) checkCalls() {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		w.fail("%v", err)
 	}
-	ran := map[string]int{}
+	ran := map[string]int{}    // by line
+	left := map[string]bool{}  // steps that left a line
+	began := map[string]bool{} // lines whose call is recorded
 	for _, id := range strings.Fields(string(text)) {
 		if ran[id]++; ran[id] > 1 {
 			w.fail("call %s ran twice", id)
 		}
+		step, _, _ := strings.Cut(id, "#")
+		left[step] = true
 	}
 	type call struct {
 		turn int64
 		id   string
 	}
 	commands := map[call]protocol.ToolStarted{}
-	began := map[string]bool{}
-	for l := range w.ordered() {
+	for l := range w.without(nil) { // a bot is deleted after its turns have ended
 		switch l.str("event") {
 		case "tool_started":
 			var s protocol.ToolStarted
@@ -496,6 +506,8 @@ func (w *world) checkCalls() {
 			background := strings.Contains(s.Arguments, "background")
 			if n := ran[m[1]]; n == 0 && !c.OutcomeUnknown && !c.Cancelled && !background {
 				w.fail("call %s has a result and never ran: %s", m[1], l.raw)
+			} else if n > 0 && c.Cancelled {
+				w.fail("call %s is reported as cancelled and ran: %s", m[1], l.raw)
 			}
 		}
 	}
@@ -505,18 +517,17 @@ func (w *world) checkCalls() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.acked {
-		if w.deleted[s.bot] {
-			continue
+		// A background command that the store refuses is the model's to hear of.
+		must := w.finished[s.turn].Status == protocol.StatusCompleted && !w.cutShort[s.turn] && !(w.faulty && strings.Contains(s.prompt, "bg"))
+		for _, step := range programLines(s.prompt) {
+			if must && !w.deleted[s.bot] && !left[step] {
+				w.failLocked("turn %d completed and its call %s never ran", s.turn, step)
+			}
 		}
-		for _, id := range programLines(s.prompt) {
-			if ran[id] > 0 && !began[id] {
-				w.failLocked("call %s ran and nothing says that it began", id)
-			}
-			// A background command that the store refuses is the model's to hear of.
-			must := w.finished[s.turn].Status == protocol.StatusCompleted && !w.cutShort[s.turn] && !(w.faulty && strings.Contains(s.prompt, "bg"))
-			if must && ran[id] == 0 {
-				w.failLocked("turn %d completed and its call %s never ran", s.turn, id)
-			}
+	}
+	for id := range ran {
+		if !began[id] {
+			w.failLocked("call %s ran and nothing says that it began", id)
 		}
 	}
 }

@@ -22,12 +22,15 @@ import (
 //	bg               a background command that leaves a line
 //	last             wait for the handle that the last result named
 //	wait HANDLE...   wait for these
+//	soon MS HANDLE   wait for it that long at most
 //	hold             hold the answer back until the test lets it go
 //	say N            N bytes of text and a call of echo
 //	fail, busy       refuse the first request of this program, with 503 or 429
 //	cut              break off the first answer to this program
 //
-// A line in the log is ID.ROUND.CALL, so that none may be there twice.
+// A line in the log is ID.ROUND.CALL#REQUEST, with the number of the model's
+// request: none may be there twice, though a model whose answer left the window
+// may ask for the same step again.
 
 var programForm = regexp.MustCompile(`<<(\S+) ([^>]*)>>`)
 
@@ -62,6 +65,7 @@ func roundsOf(text string) []string {
 
 func stepOf(step string) (verb string, n int) {
 	verb, rest, _ := strings.Cut(step, " ")
+	rest, _, _ = strings.Cut(rest, " ")
 	n, _ = strconv.Atoi(rest)
 	return verb, n
 }
@@ -134,7 +138,7 @@ func (a *actor) step(r *fakemodel.Request, id, step string) fakemodel.Reply {
 		reply.Blocks = append(reply.Blocks, fakemodel.Call(tool, string(text)))
 	}
 	shell := func(i int, more string) map[string]any {
-		return map[string]any{"command": fmt.Sprintf("echo %s >> log%s", logID(id, r.Rounds, i), more)}
+		return map[string]any{"command": fmt.Sprintf("echo %s#%d >> log%s", logID(id, r.Rounds, i), r.Seq, more)}
 	}
 	switch verb {
 	case "sh":
@@ -151,6 +155,8 @@ func (a *actor) step(r *fakemodel.Request, id, step string) fakemodel.Reply {
 		call("wait", map[string]any{"handles": handleForm.FindAllString(r.Result, 1)})
 	case "wait":
 		call("wait", map[string]any{"handles": strings.Fields(step)[1:]})
+	case "soon":
+		call("wait", map[string]any{"handles": strings.Fields(step)[2:], "timeout_ms": n})
 	case "hold":
 		reply.Finish = a.gate(id)
 	case "say":
