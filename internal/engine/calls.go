@@ -118,6 +118,7 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 		rows = append(rows, store.PictureRow{Hash: p.Hash, MediaType: p.MediaType, Width: p.Width, Height: p.Height, Data: p.Data})
 	}
 	item := t.codec.Result(out)
+	packArtifacts(&res)
 	var head int64
 	err := t.e.store.Do("call_finish", func(tx *store.Tx) (err error) {
 		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows, Stub: t.stubOf(out)}); err != nil {
@@ -188,7 +189,15 @@ func (t *task) keep(tx *store.Tx, callID string, node int64, res *tool.Result) e
 	return tx.SetNote(t.bot, node, bot.Note, *res.Note)
 }
 
-// keepArtifacts records the streams that a call or a command kept.
+// packArtifacts packs the streams of a result that go into rows, before the job
+// that records them: the store's worker never compresses (runtime.md 12).
+func packArtifacts(res *tool.Result) {
+	for i := range res.Artifacts {
+		res.Artifacts[i].Data = store.Pack(res.Artifacts[i].Data)
+	}
+}
+
+// keepArtifacts records the streams that a call or a command kept, packed.
 func (e *Engine) keepArtifacts(tx *store.Tx, turn int64, callID string, res *tool.Result) error {
 	for _, a := range res.Artifacts {
 		row := store.ArtifactRow{Stream: a.Stream, Data: a.Data, Bytes: a.Bytes, Truncated: a.Truncated}

@@ -438,6 +438,7 @@ func (e *Engine) servedResult(r *protocol.ToolResult) *tool.Result {
 	}
 	if kept {
 		res.Artifacts = []tool.Artifact{{Stream: outputStream, Data: []byte(text), Bytes: int64(len(text))}}
+		packArtifacts(res)
 	}
 	return res
 }
