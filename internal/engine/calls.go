@@ -52,6 +52,7 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	res := work.Run(ctx, env, call.Arguments)
 	cancel()
 	if s := t.stopped(); s != nil {
+		t.e.dropPictures(res.Pictures)
 		return s // what it did is unknown to the model; the ending says so
 	}
 	return t.finishCall(call, res)
@@ -111,12 +112,8 @@ func (t *task) finishCall(call *model.Call, res tool.Result) error {
 
 // finishCallWith is finishCall of a result that delivers commands' results.
 func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) error {
-	out := model.Result{CallID: call.ID, Output: res.Output, Failed: res.Failed}
-	var rows []store.PictureRow
-	for _, p := range res.Pictures {
-		out.Pictures = append(out.Pictures, p.Picture)
-		rows = append(rows, store.PictureRow{Hash: p.Hash, MediaType: p.MediaType, Width: p.Width, Height: p.Height, Data: p.Data})
-	}
+	rows := shown(res.Pictures)
+	out := model.Result{CallID: call.ID, Output: res.Output, Failed: res.Failed, Pictures: inItem(rows)}
 	item := t.codec.Result(out)
 	packArtifacts(&res)
 	var head int64
@@ -145,6 +142,7 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 		return err
 	})
 	if err != nil {
+		t.e.dropPictures(res.Pictures)
 		return err
 	}
 	t.head = head
@@ -222,7 +220,7 @@ func (t *task) env(call *model.Call) *tool.Env {
 		Bot: t.name, BotID: t.bot, Turn: t.turn, CallID: call.ID, Workspace: t.workspace,
 		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(t.e.store.FilesDir(), strconv.FormatInt(t.bot, 10)),
 		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: t.e.store.IsStoreFile,
-		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t},
+		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t}, Keep: t.e.keepPicture, TextOnly: t.e.takesNoPictures(t.model),
 		Cause: func() tool.StopCause {
 			if s := t.stopped(); s != nil {
 				return s.kind

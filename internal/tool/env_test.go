@@ -39,6 +39,8 @@ type world struct {
 	view      View
 	viewErr   error
 	room      int64
+	pictures  [][]byte
+	keepErr   error
 }
 
 func (w *world) Seen(_ context.Context, path string) (SeenFile, bool, error) {
@@ -80,6 +82,18 @@ func (w *world) ToolResult(_ context.Context, node int64) (string, error) {
 	return text, nil
 }
 
+// keep remembers a picture's bytes under a hold.
+func (w *world) keep(_ context.Context, p *PictureData) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keepErr != nil {
+		return w.keepErr
+	}
+	w.pictures = append(w.pictures, p.Data)
+	p.Hold = int64(len(w.pictures))
+	return nil
+}
+
 func (w *world) NoteRoom(context.Context) (int64, error)    { return w.room, nil }
 func (w *world) HistoryRoom(context.Context) (int64, error) { return w.room, nil }
 
@@ -117,6 +131,7 @@ func newEnv(t testing.TB, values ...string) (*Env, *world) {
 			return false
 		},
 		Seen: w, Past: w,
+		Keep: w.keep,
 	}, w
 }
 
