@@ -220,7 +220,7 @@ func (t *task) env(call *model.Call) *tool.Env {
 		Bot: t.name, BotID: t.bot, Turn: t.turn, CallID: call.ID, Workspace: t.workspace,
 		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(t.e.store.FilesDir(), strconv.FormatInt(t.bot, 10)),
 		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: t.e.store.IsStoreFile,
-		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t}, Keep: t.e.keepPicture, TextOnly: t.e.takesNoPictures(t.model),
+		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t}, Pictures: pictureKeeper{t.e}, TextOnly: t.e.takesNoPictures(t.model),
 		Cause: func() tool.StopCause {
 			if s := t.stopped(); s != nil {
 				return s.kind

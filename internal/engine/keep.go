@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"agent/internal/model"
 	"agent/internal/store"
@@ -49,7 +51,7 @@ func (e *Engine) takePictures(paths []string) (list []tool.PictureData, err *pro
 	defer e.looks.slot.Release()
 	env := &tool.Env{
 		SelfExe: e.cfg.Self, Redact: e.cfg.Redact, Processes: e.processes,
-		IsStoreFile: e.store.IsStoreFile, Keep: e.keepPicture,
+		IsStoreFile: e.store.IsStoreFile, Pictures: pictureKeeper{e},
 	}
 	for _, path := range paths {
 		p, _, f := env.Picture(e.looks.ctx, path)
@@ -77,14 +79,46 @@ func pictureError(f *tool.Failure, closing bool) *protocol.Error {
 	return protocol.Fail(protocol.InvalidPicture, f.Detail)
 }
 
-// keepPicture puts a picture's bytes into the store, under a hold.
-func (e *Engine) keepPicture(_ context.Context, p *tool.PictureData) error {
-	row := &store.PictureRow{Hash: p.Hash, MediaType: p.MediaType, Width: p.Width, Height: p.Height, Data: p.Data}
-	return e.store.Do("keep_picture", func(tx *store.Tx) (err error) {
-		p.Hold, err = tx.HoldPicture(row)
+// pictureKeeper puts pictures into the store.
+type pictureKeeper struct{ e *Engine }
+
+// pictureBuffers hold the piece of a picture that is written at once.
+var pictureBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// Keep puts a picture's bytes into the store, a piece at a time, under a hold.
+func (k pictureKeeper) Keep(p *tool.PictureData, bytes io.Reader) error {
+	row := &store.PictureRow{Hash: p.Hash, MediaType: p.MediaType, Width: p.Width, Height: p.Height, Bytes: p.Bytes}
+	var hold int64
+	var there bool
+	err := k.e.store.Do("keep_picture", func(tx *store.Tx) (err error) {
+		hold, there, err = tx.HoldPicture(row)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	p.Hold = hold // and not before: what was not committed may be another's later
+	if there {
+		return nil
+	}
+	buffer := pictureBuffers.Get().(*[256 << 10]byte)
+	defer pictureBuffers.Put(buffer)
+	for at := int64(0); at < p.Bytes; {
+		piece := buffer[:min(int64(len(buffer)), p.Bytes-at)]
+		if _, err := io.ReadFull(bytes, piece); err != nil {
+			return err
+		}
+		err := k.e.store.Do("picture_piece", func(tx *store.Tx) error { return tx.WritePicture(p.Hash, at, piece) })
+		if err != nil {
+			return err
+		}
+		at += int64(len(piece))
+	}
+	return nil
 }
+
+// Drop gives up what Keep kept.
+func (k pictureKeeper) Drop(p tool.PictureData) { k.e.dropPictures([]tool.PictureData{p}) }
 
 // dropPictures gives up the holds of pictures that nothing came to show. It
 // does not block, and may be called where the store's worker runs. A store that

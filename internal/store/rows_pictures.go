@@ -1,6 +1,8 @@
 package store
 
 import (
+	"io"
+
 	"zombiezen.com/go/sqlite"
 )
 
@@ -17,6 +19,9 @@ var (
 		AND NOT EXISTS (SELECT 1 FROM node_pictures WHERE hash = ?1)
 		AND NOT EXISTS (SELECT 1 FROM turn_pictures WHERE hash = ?1)
 		AND NOT EXISTS (SELECT 1 FROM picture_holds WHERE hash = ?1)`)
+
+	qPictureNamed = stmt(`SELECT 1 FROM (SELECT 1 FROM node_pictures WHERE hash = ?1
+		UNION ALL SELECT 1 FROM turn_pictures WHERE hash = ?1) LIMIT 1`)
 
 	qHoldAdd  = stmt(`INSERT INTO picture_holds (hash) VALUES (?1)`)
 	qHoldLast = stmt(`SELECT last_insert_rowid()`)
@@ -47,41 +52,46 @@ type PictureRow struct {
 	Hash          [32]byte
 	MediaType     string
 	Width, Height int
-	Data          []byte
+	Bytes         int64
 }
 
-// HoldPicture keeps a picture, once however often it is kept, under a hold. The
-// hold ends with the row that shows it, or with DropHold. Its bytes go into the
-// row in pieces.
-func (tx *Tx) HoldPicture(p *PictureRow) (hold int64, err error) {
+// HoldPicture begins to keep a picture, once however often it is kept, under a
+// hold. The hold ends with the row that shows it, or with DropHold. There
+// reports that something shows the picture already. Else all of its bytes are
+// to be written with WritePicture before anything may: what only a hold names
+// may be a piece.
+func (tx *Tx) HoldPicture(p *PictureRow) (hold int64, there bool, err error) {
 	c := tx.Conn()
-	row, err := integer(c, qPictureRow, p.Hash[:])
-	if err != nil {
-		return 0, err
-	}
-	if row == 0 {
-		if err := qPictureAdd.exec(c, p.Hash[:], p.MediaType, p.Width, p.Height, len(p.Data)); err != nil {
-			return 0, err
-		}
-		if row, err = integer(c, qPictureRow, p.Hash[:]); err != nil {
-			return 0, err
-		}
-		if err := writeBlob(c, "pictures", "data", row, p.Data); err != nil {
-			return 0, err
-		}
+	if err := qPictureAdd.exec(c, p.Hash[:], p.MediaType, p.Width, p.Height, p.Bytes); err != nil {
+		return 0, false, err
 	}
 	if err := qHoldAdd.exec(c, p.Hash[:]); err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return integer(c, qHoldLast)
+	if hold, err = integer(c, qHoldLast); err != nil {
+		return 0, false, err
+	}
+	there, err = one(c, qPictureNamed, nil, p.Hash[:])
+	return hold, there, err
 }
 
-func writeBlob(c *sqlite.Conn, table, column string, row int64, data []byte) error {
-	b, err := c.OpenBlob("main", table, column, row, true)
+// WritePicture writes a piece of a picture that HoldPicture asked for.
+func (tx *Tx) WritePicture(hash [32]byte, at int64, piece []byte) error {
+	c := tx.Conn()
+	row, err := integer(c, qPictureRow, hash[:])
+	if err != nil {
+		return err
+	}
+	if row == 0 {
+		return rowInvalid("pictures", 0, "hash")
+	}
+	b, err := c.OpenBlob("main", "pictures", "data", row, true)
 	if err != nil {
 		return failed(err)
 	}
-	_, err = b.Write(data)
+	if _, err = b.Seek(at, io.SeekStart); err == nil {
+		_, err = b.Write(piece)
+	}
 	if cerr := b.Close(); err == nil {
 		err = cerr
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,16 +83,26 @@ func (w *world) ToolResult(_ context.Context, node int64) (string, error) {
 	return text, nil
 }
 
-// keep remembers a picture's bytes under a hold.
-func (w *world) keep(_ context.Context, p *PictureData) error {
+// Keep remembers a picture's bytes under a hold.
+func (w *world) Keep(p *PictureData, bytes io.Reader) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.keepErr != nil {
 		return w.keepErr
 	}
-	w.pictures = append(w.pictures, p.Data)
+	w.pictures = append(w.pictures, nil)
 	p.Hold = int64(len(w.pictures))
-	return nil
+	data := make([]byte, p.Bytes)
+	_, err := io.ReadFull(bytes, data)
+	w.pictures[p.Hold-1] = data
+	return err
+}
+
+// Drop forgets a picture.
+func (w *world) Drop(p PictureData) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pictures = slices.Delete(w.pictures, int(p.Hold-1), int(p.Hold))
 }
 
 func (w *world) NoteRoom(context.Context) (int64, error)    { return w.room, nil }
@@ -131,7 +142,7 @@ func newEnv(t testing.TB, values ...string) (*Env, *world) {
 			return false
 		},
 		Seen: w, Past: w,
-		Keep: w.keep,
+		Pictures: w,
 	}, w
 }
 

@@ -3,7 +3,6 @@ package tool
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -53,17 +52,25 @@ func pictureType(start []byte) string {
 type PictureData struct {
 	model.Picture
 	Width, Height int
-	// Data is the picture, until Env.Keep has put it where it lasts.
-	Data []byte
-	// Hold is what Env.Keep got for it; whoever records what shows the picture
-	// ends it there, or gives it up.
+	// Hold is what its keeper has for it, 0 for one that is not kept. Whoever
+	// records what shows the picture ends the hold there, or gives it up.
 	Hold int64
 	// Path is where a client had the picture, "" for one that a tool read.
 	Path string
 }
 
+// PictureKeeper puts pictures where they last, before what shows them is
+// recorded.
+type PictureKeeper interface {
+	// Keep keeps a picture of p.Bytes bytes and sets p.Hold. It reads all of them
+	// or, where it has them already, any part.
+	Keep(p *PictureData, bytes io.Reader) error
+	// Drop gives up what Keep kept, whole or not. It does not block.
+	Drop(p PictureData)
+}
+
 // pictureSlots lets one picture be looked at at a time, daemon-wide: its child
-// may need hundreds of MiB for a moment, and this process holds what comes back.
+// may need hundreds of MiB for a moment.
 var pictureSlots = NewSlots(1)
 
 // pictureTime bounds one look: a file may hang, a child may be starved.
@@ -90,9 +97,8 @@ func (e *Env) readPicture(ctx context.Context, path string) Result {
 // Picture looks at the picture in a file and makes it fit to be kept (runtime.md
 // 11, read): it must be whole, at most 4 MiB and 8,000 pixels a side, and is
 // made smaller where its longer side has more than 1,568. A child of the
-// daemon's own program does all that reads the picture. What it gives back is
-// kept by e.Keep before the next picture is looked at, unless the bot's model
-// takes none. It waits for its turn, at most until ctx ends. Errors are
+// daemon's own program does all that reads the picture. What it gives back goes
+// to e.Pictures as it comes, unless the bot's model takes none. It waits for its turn, at most until ctx ends. Errors are
 // picture_limit, invalid_picture and those of a file that cannot be read.
 func (e *Env) Picture(ctx context.Context, path string) (PictureData, SeenFile, *Failure) {
 	if err := pictureSlots.Acquire(ctx); err != nil {
@@ -107,15 +113,9 @@ func (e *Env) Picture(ctx context.Context, path string) (PictureData, SeenFile, 
 	}
 	defer file.Close()
 	p, head, f := e.lookAt(look, file.File)
-	if f == nil && !e.TextOnly {
-		if err := e.Keep(ctx, &p); err != nil {
-			f = failuref(protocol.StorageError, "it could not be kept: %v", err)
-		}
-	}
 	if f != nil {
 		return PictureData{}, SeenFile{}, fileFailure(protocol.InvalidPicture, path, f)
 	}
-	p.Data = nil
 	return p, e.seenAt(path, file.info, head.SourceBytes, head.source), nil
 }
 
@@ -158,9 +158,10 @@ type lookedAt struct {
 	MediaType   string `json:"media_type"`
 	Width       int    `json:"width"`
 	Height      int    `json:"height"`
-	Bytes       int    `json:"bytes"`
+	Bytes       int64  `json:"bytes"`
+	Hash        string `json:"hash"` // SHA-256 in hex
 	SourceBytes int64  `json:"source_bytes"`
-	SourceHash  string `json:"source_hash"` // SHA-256 in hex
+	SourceHash  string `json:"source_hash"`
 	source      [32]byte
 }
 
@@ -170,57 +171,98 @@ const maxAnswerLine = 1 << 10
 // lookAt has a child look at a picture. The picture is the child's to read; what
 // it writes is believed in nothing but the facts that are shown. A child that
 // does not even die, since its file hangs, is left behind.
-func (e *Env) lookAt(ctx context.Context, file *os.File) (p PictureData, head lookedAt, f *Failure) {
-	type look struct {
-		end  helperEnd
-		head lookedAt
-		data []byte
-	}
-	l, err := beside(ctx, fileWork, func() (l look) {
-		l.end = e.runHelper(ctx, []string{verbPicture}, file, func(r io.Reader) (err error) {
-			l.head, l.data, err = answerOf(r)
-			return err
-		})
+func (e *Env) lookAt(ctx context.Context, file *os.File) (PictureData, lookedAt, *Failure) {
+	l, err := beside(ctx, fileWork, func() *look {
+		l := &look{env: e}
+		end := e.runHelper(ctx, []string{verbPicture}, file, l.take)
+		if l.failed = l.failure(end); l.failed == nil && ctx.Err() != nil {
+			l.failed = failuref(protocol.Cancelled, "the turn ended first")
+		}
+		if l.failed != nil && l.picture.Hold != 0 {
+			e.Pictures.Drop(l.picture)
+		}
 		return l
 	})
-	switch end := l.end; {
-	case err != nil || end.err != nil:
-		return p, head, failuref(protocol.IoError, "it could not be looked at: %v", cmp.Or(err, end.err))
-	case end.code == exitLimit:
-		return p, head, failuref(protocol.PictureLimit, "%s", end.says)
-	case end.code == exitRefused:
-		return p, head, failuref(protocol.InvalidPicture, "%s", end.says)
-	case end.code != 0:
-		return p, head, failuref(protocol.InvalidPicture, "it could not be decoded: the child that tried ended with status %d", end.code)
+	if err != nil {
+		return PictureData{}, lookedAt{}, failuref(protocol.IoError, "it could not be looked at: %v", err)
 	}
-	return PictureData{
-		Picture: model.Picture{Hash: sha256.Sum256(l.data), MediaType: l.head.MediaType, Bytes: int64(l.head.Bytes)},
-		Width:   l.head.Width, Height: l.head.Height, Data: l.data,
-	}, l.head, nil
+	return l.picture, l.head, l.failed
 }
 
-// answerOf reads what a picture child writes.
-func answerOf(r io.Reader) (head lookedAt, data []byte, err error) {
+// look is what comes of one child.
+type look struct {
+	env     *Env
+	head    lookedAt
+	picture PictureData
+	failed  *Failure
+}
+
+var errNonsense = errors.New("the child's answer makes no sense")
+
+// take keeps what the child writes, as it comes.
+func (l *look) take(r io.Reader) error {
 	lines := bufio.NewReaderSize(r, maxAnswerLine)
 	line, err := lines.ReadSlice('\n')
 	if err != nil {
-		return head, nil, err
-	}
-	if err := head.read(line); err != nil {
-		return head, nil, err
-	}
-	data = make([]byte, head.Bytes)
-	_, err = io.ReadFull(lines, data)
-	return head, data, err
-}
-
-func (h *lookedAt) read(line []byte) error {
-	if err := json.Unmarshal(line, h); err != nil {
 		return err
 	}
-	n, err := hex.Decode(h.source[:], []byte(h.SourceHash)[:min(len(h.SourceHash), 64)])
-	if err != nil || n != len(h.source) || h.Bytes < 1 || h.Bytes > maxPicture || h.Width < 1 || h.Height < 1 {
-		return errors.New("the child's answer makes no sense")
+	if l.picture, err = l.head.read(line); err != nil {
+		return err
+	}
+	hash := sha256.New()
+	bytes := io.TeeReader(io.LimitReader(lines, l.picture.Bytes), hash)
+	if !l.env.TextOnly {
+		if err := l.env.Pictures.Keep(&l.picture, bytes); err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				err = failuref(protocol.StorageError, "it could not be kept: %v", err)
+			}
+			return err
+		}
+	}
+	if _, err := io.Copy(io.Discard, bytes); err != nil {
+		return err
+	}
+	if [32]byte(hash.Sum(nil)) != l.picture.Hash {
+		return errNonsense
 	}
 	return nil
+}
+
+// failure is how a look failed, nil when it did not.
+func (l *look) failure(end helperEnd) *Failure {
+	var own *Failure
+	switch {
+	case errors.As(end.err, &own):
+		return own
+	case end.err != nil:
+		return failuref(protocol.IoError, "it could not be looked at: %v", end.err)
+	case end.code == exitLimit:
+		return failuref(protocol.PictureLimit, "%s", end.says)
+	case end.code == exitRefused:
+		return failuref(protocol.InvalidPicture, "%s", end.says)
+	case end.code != 0:
+		return failuref(protocol.InvalidPicture, "it could not be decoded: the child that tried ended with status %d", end.code)
+	}
+	return nil
+}
+
+// read reads the line.
+func (h *lookedAt) read(line []byte) (p PictureData, err error) {
+	if err := json.Unmarshal(line, h); err != nil {
+		return p, err
+	}
+	hash, ok := readHash(h.Hash)
+	source, sourceOK := readHash(h.SourceHash)
+	if !ok || !sourceOK || h.Bytes < 1 || h.Bytes > maxPicture || h.Width < 1 || h.Height < 1 {
+		return p, errNonsense
+	}
+	h.source = source
+	return PictureData{
+		Picture: model.Picture{Hash: hash, MediaType: h.MediaType, Bytes: h.Bytes}, Width: h.Width, Height: h.Height,
+	}, nil
+}
+
+func readHash(text string) (hash [32]byte, ok bool) {
+	b, err := hex.DecodeString(text)
+	return [32]byte(append(b, make([]byte, len(hash))...)), err == nil && len(b) == len(hash)
 }

@@ -49,8 +49,7 @@ func pictureChild(r io.Reader, w io.Writer) (int, error) {
 	if err != nil {
 		return exitFailed, fmt.Errorf("it cannot be read: %w", bare(err))
 	}
-	hash := sha256.Sum256(data)
-	head := lookedAt{SourceBytes: int64(len(data)), SourceHash: hex.EncodeToString(hash[:])}
+	head := lookedAt{SourceBytes: int64(len(data)), SourceHash: hashText(data)}
 	kept, f := head.fit(data)
 	if f != nil {
 		if f.Code == string(protocol.PictureLimit) {
@@ -58,7 +57,7 @@ func pictureChild(r io.Reader, w io.Writer) (int, error) {
 		}
 		return exitRefused, errors.New(f.Detail)
 	}
-	head.Bytes = len(kept)
+	head.Bytes, head.Hash = int64(len(kept)), hashText(kept)
 	line, err := json.Marshal(head)
 	if err != nil {
 		return exitFailed, err
@@ -70,6 +69,11 @@ func pictureChild(r io.Reader, w io.Writer) (int, error) {
 		return exitFailed, err
 	}
 	return 0, nil
+}
+
+func hashText(data []byte) string {
+	hash := sha256.Sum256(data)
+	return hex.EncodeToString(hash[:])
 }
 
 // fit gives the picture as it is kept, and describes that in h. One that is

@@ -52,9 +52,8 @@ type Env struct {
 	IsStoreFile func(os.FileInfo) bool
 	// SelfExe is the daemon's own program, for its helper children.
 	SelfExe string
-	// Keep puts a picture's bytes where they last, under a hold. Never nil where
-	// pictures are looked at.
-	Keep func(ctx context.Context, p *PictureData) error
+	// Pictures keeps pictures. Never nil where any are looked at.
+	Pictures PictureKeeper
 	// TextOnly says that the bot's model is known to take no pictures.
 	TextOnly bool
 	// Seen remembers files as the bot last read or wrote them.
