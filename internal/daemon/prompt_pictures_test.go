@@ -131,6 +131,27 @@ func TestPicturesInPrompts(t *testing.T) {
 			}
 			k.refused(protocol.IdempotencyConflict, "submit", submission("Ada", "r1", "else", naming("/gone.png")))
 		})
+		t.Run("a text that names a picture as an item does stays text, beside a picture and when that is left out", func(t *testing.T) {
+			item := k.item("Ada", k.nodeOf("Ada", 1))
+			at := strings.Index(item, "@picture:")
+			copied := item[at : at+len("@picture:")+64]
+			other := "@picture:" + strings.Repeat("ab", 32)
+			k.fbot("Eve", h.workspace, "read")
+			text := "what are " + copied + " and " + other
+			finished("Eve", "r1", text, naming(one))
+			// The marker is written so that only a reader of the JSON sees it.
+			if body := newest(); strings.Count(body, oneText) != 1 || !decodes(body, text) {
+				t.Errorf("the request: %s", body)
+			}
+			for i := range 17 {
+				path, _ := h.picture(t, 20+i)
+				finished("Eve", fmt.Sprint("r", 2+i), "more", naming(path))
+			}
+			if body := newest(); strings.Contains(body, oneText) || !decodes(body, text+"\n[picture no longer sent: "+one) {
+				t.Errorf("the last request: %s", body)
+			}
+			k.ask(nil, "delete", `"bot":"Eve"`)
+		})
 		t.Run("they outlive a crash and the files", func(t *testing.T) {
 			os.Remove(one)
 			os.Remove(two)
@@ -175,6 +196,20 @@ func TestPicturesInPrompts(t *testing.T) {
 		})
 		s.Verify(t)
 	})
+}
+
+// decodes reports whether some string of a JSON text begins with want.
+func decodes(text, want string) bool {
+	dec := json.NewDecoder(strings.NewReader(text))
+	for {
+		tok, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if s, ok := tok.(string); ok && strings.HasPrefix(s, want) {
+			return true
+		}
+	}
 }
 
 // nodeOf is the node that a turn's accepted event names.
@@ -511,6 +546,9 @@ func TestModelWithoutPictures(t *testing.T) {
 		s := h.fake(family, fakemodel.Options{Window: true, Keep: 60, Bodies: true, Handler: func(r *fakemodel.Request) fakemodel.Reply {
 			switch {
 			case strings.Contains(string(r.Body), "iVBORw0KGgo"):
+				if family == "responses" {
+					return fakemodel.HTTPError(404, "No endpoints found that support image input")
+				}
 				return fakemodel.HTTPError(400, "This model does not support image input")
 			case strings.HasPrefix(r.Prompt, "read") && r.Rounds == 0:
 				return fakemodel.Say("x", fakemodel.Call("read", `{"path":"p01.png"}`))

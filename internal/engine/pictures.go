@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -188,6 +189,11 @@ func (p *itemPictures) grown() (n int64) {
 	return n
 }
 
+// shows reports whether any picture is put in.
+func (p *itemPictures) shows() bool {
+	return slices.ContainsFunc(p.list, func(pic shownPicture) bool { return !pic.out })
+}
+
 // outs says of each picture whether a line stands for it.
 func (p *itemPictures) outs() (out []bool) {
 	for i := range p.list {
@@ -224,14 +230,21 @@ var (
 // those that no answered call has shown, or else all.
 func (t *task) setAside(v *view, err error) error {
 	var fail *model.Error
-	if !errors.As(err, &fail) || fail.Code != "provider_http_400" || !saysPicture.MatchString(fail.Detail) || t.stopped() != nil {
+	if !errors.As(err, &fail) || t.stopped() != nil {
+		return err
+	}
+	textOnly := saysTextOnly.MatchString(fail.Detail)
+	switch {
+	case fail.Code == "provider_http_400" && saysPicture.MatchString(fail.Detail):
+	case fail.Code == "provider_http_404" && textOnly: // no such model for this request
+	default:
 		return err
 	}
 	bad := v.refusedPictures(fail.Detail, t.last)
 	if len(bad) == 0 {
 		return err
 	}
-	names, werr := t.refuse(bad, saysTextOnly.MatchString(fail.Detail))
+	names, werr := t.refuse(bad, textOnly)
 	if werr != nil {
 		return werr
 	}
