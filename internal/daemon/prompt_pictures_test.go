@@ -602,3 +602,39 @@ func TestModelWithoutPictures(t *testing.T) {
 		s.Verify(t)
 	})
 }
+
+func TestPicturesOfASummarizedTurn(t *testing.T) {
+	t.Parallel()
+	eachFamily(t, func(t *testing.T, family string) {
+		h := newHost(t, "")
+		h.set.Limits.ContextBytes = 64 << 10
+		bigFiles(t, h, 20, 6<<10)
+		var round, summaries atomic.Int64
+		s := h.fake(family, fakemodel.Options{Window: true, Keep: 200, Bodies: true, Handler: func(r *fakemodel.Request) fakemodel.Reply {
+			if asksSummary(r) {
+				return fakemodel.Say(fmt.Sprintf("SUMMARY-%d", summaries.Add(1)))
+			}
+			if i := round.Add(1) - 1; i < 20 {
+				return fakemodel.Say("x", fakemodel.Call("shell", fmt.Sprintf(`{"command":"cat f%d"}`, i)))
+			}
+			return fakemodel.Say("done")
+		}})
+		k := h.start().dial()
+		k.cbot("Ada", h.workspace, "shell", "")
+		path, text := h.picture(t, 1)
+		k.follow("Ada", 0)
+		sub := k.submit("Ada", "r1", "the whole prompt", naming(path))
+		k.until("turn_finished", sub.Turn)
+		t.Run("RT-81 the prompt that stays whole keeps its picture", func(t *testing.T) {
+			if o := k.result("Ada", sub.Turn); o.Status != "completed" || o.Text != "done" || summaries.Load() == 0 {
+				t.Fatalf("outcome %+v after %d summaries", o, summaries.Load())
+			}
+			for _, r := range s.Requests() {
+				if n := strings.Count(string(r.Body), `"the whole prompt"},`+imagePart(family, text)); n != 1 {
+					t.Errorf("request %d holds the prompt with its picture %d times", r.Seq, n)
+				}
+			}
+		})
+		s.Verify(t)
+	})
+}
