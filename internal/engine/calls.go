@@ -118,7 +118,7 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 	packArtifacts(&res)
 	var head int64
 	err := t.e.store.Do("call_finish", func(tx *store.Tx) (err error) {
-		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows, Stub: t.stubOf(out)}); err != nil {
+		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows, Stub: stubOf(t.codec, t.effective, out)}); err != nil {
 			return err
 		}
 		if err := tx.SetHead(t.bot, t.turn, head); err != nil {
