@@ -272,12 +272,34 @@ func (ch *child) failure(path string) string {
 		return text
 	}
 	lines := bytes.Split(tail, []byte("\n"))
+	whole := len(lines[len(lines)-1]) == 0
 	for _, line := range slices.Backward(lines) {
 		if len(line) > 0 && !ofAnother(line) {
-			return string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+			text = string(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+			if whole {
+				return text
+			}
+			break
 		}
 	}
-	return text
+	return text + unwritable(path)
+}
+
+// unwritable says why a log holds nothing, or half a line, when that is because
+// no more goes into it: a full disk ends the daemon, and its words with it.
+func unwritable(path string) string {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		_, err = f.WriteString("\n") // every reader passes over it
+		err = errors.Join(err, f.Close())
+	}
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, syscall.ENOSPC):
+		return "; the disk that holds " + path + " is full: make room and start again"
+	}
+	return "; its log cannot be written: " + err.Error()
 }
 
 func ofAnother(line []byte) bool {

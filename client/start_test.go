@@ -234,6 +234,14 @@ func TestFailureIsTheChildsOwn(t *testing.T) {
 			t.Errorf("got %q, want %q", got, row.want)
 		}
 	}
+	text += "agent: half a li"
+	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	half := child{code: 1}
+	if got := half.failure(log); got != "agent: half a li" {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestStartRefusals(t *testing.T) {

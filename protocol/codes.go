@@ -69,6 +69,7 @@ const (
 	IdempotencyConflict Code = "idempotency_conflict" // request id reused with other contents
 	ActiveAgentLimit    Code = "active_agent_limit"
 	PendingLimit        Code = "pending_limit"
+	WaitLimit           Code = "wait_limit" // the session has as many waits open as it may
 	DaemonDraining      Code = "daemon_draining"
 	DaemonPaused        Code = "daemon_paused"
 	Paused              Code = "paused"             // the turn was interrupted by a pause

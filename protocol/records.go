@@ -303,6 +303,7 @@ type ToolCall struct {
 	WritableRoots      []string  `json:"writable_roots"`
 	Network            bool      `json:"network"`
 	Approvals          []Verdict `json:"approvals"`
+	AnnouncedMS        int64     `json:"announced_ms"`
 	ExpiresMS          int64     `json:"expires_ms"`
 	Delivered          bool      `json:"delivered"`
 	Extra              Extra     `json:",embed"`

@@ -26,8 +26,9 @@ type verb struct {
 // verbs are all of them, in the order of help.
 func verbs() []verb {
 	return []verb{
-		runVerb, followVerb, forkVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, historyVerb, artifactVerb, waitVerb,
-		interruptVerb, statsVerb, startVerb, shutdownVerb, serveVerb, completionVerb, helpVerb,
+		runVerb, followVerb, forkVerb, configureVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, waitVerb,
+		interruptVerb, historyVerb, promptsVerb, artifactVerb, callsVerb, modelsVerb, statsVerb, startVerb, shutdownVerb, storeVerb, serveVerb,
+		completionVerb, helpVerb,
 	}
 }
 

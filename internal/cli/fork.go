@@ -15,14 +15,20 @@ var forkVerb = verb{
 		c := a.common(t)
 		var r protocol.Fork
 		var checkpoint, budget int64
+		var own botSettings
 		t.filled(&r.Source, "source", "NAME", "the bot to copy; required")
 		t.filled(&r.Bot, "bot", "NAME", "the new bot; required")
 		t.number(&checkpoint, "checkpoint", 1, mostInteger, "the node to begin at; default where the source is")
 		t.path(&r.Workspace, "workspace", "DIR", "its folder; default the source's")
 		t.number(&budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound")
 		t.list(&r.Allow, "allow", "LIST", "the tools it may call, of those that its source may; empty for none")
+		own.shorthands(t, ofVerb, "retain-turns")
+		own.set(t, ofVerb)
 		return func(ctx context.Context, _ []string) error {
 			if err := t.require("source", "bot"); err != nil {
+				return err
+			}
+			if err := own.check(); err != nil {
 				return err
 			}
 			self, err := creator()
@@ -34,6 +40,9 @@ var forkVerb = verb{
 			}
 			if budget > 0 {
 				r.BudgetTokens = protocol.Set(budget)
+			}
+			if r.Settings, err = own.wire(); err != nil {
+				return err
 			}
 			l, err := a.connect(ctx, c, nil, startNever)
 			if err != nil {

@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "usage": cmdUsage, "mode": cmdMode, "names": cmdNames, "capture": cmdCapture,
+			"exits": cmdExits, "usage": cmdUsage, "mode": cmdMode, "names": cmdNames, "capture": cmdCapture, "awaits": cmdAwaits,
 		},
 	})
 }
@@ -160,6 +160,23 @@ func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not match %s", args[1], args[2])
 	}
 	ts.Setenv(args[0], found[1])
+}
+
+// awaits follows a bot until an event of a kind has come: awaits BOT KIND.
+func cmdAwaits(ts *testscript.TestScript, neg bool, args []string) {
+	target, err := client.Resolve(filepath.Join(ts.Getenv("HOME"), ".agent", "state.sqlite"), "")
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := &client.Client{Target: target}
+	defer c.Close()
+	for e, err := range c.Follow(ctx, args[0], client.FollowOptions{}) {
+		ts.Check(err)
+		if e.Kind == args[1] {
+			return
+		}
+	}
+	ts.Fatalf("no %s of %s", args[1], args[0])
 }
 
 // place to run the command in, for tests that no script can express.

@@ -116,6 +116,22 @@ func (r *run) composed() (*protocol.Create, error) {
 	if n.budget > 0 {
 		c.BudgetTokens = protocol.Set(n.budget)
 	}
+	if n.search, err = webSearch(); err != nil {
+		return nil, err
+	}
+	if n.search == searchCached && n.settings.values["web_search"] == "" {
+		if err := n.settings.name("web_search", "web_search", `"cached"`); err != nil {
+			return nil, err
+		}
+	}
+	if c.Settings, err = n.settings.wire(); err != nil {
+		return nil, err
+	}
+	if n.clientTools != "" {
+		if c.ClientTools, err = readClientTools(n.clientTools); err != nil {
+			return nil, err
+		}
+	}
 	if c.Bot == "" {
 		c.Bot = fmt.Sprintf("bot-%d-%d", time.Now().UnixMilli(), os.Getpid())
 	}
@@ -133,7 +149,8 @@ var defaultTools = []string{"shell", "read", "write", "edit", "web_fetch", "wait
 func (r *run) create(ctx context.Context, c *protocol.Create) error {
 	if c.Tools == nil {
 		c.Tools = slices.DeleteFunc(slices.Clone(defaultTools), func(tool string) bool {
-			return !slices.Contains(r.link.ready.Tools, tool)
+			off := r.newBot.search == searchDisabled && (tool == "web_fetch" || tool == "web_search")
+			return off || !slices.Contains(r.link.ready.Tools, tool)
 		})
 	}
 	r.bot = c.Bot

@@ -31,6 +31,9 @@ type newBotFlags struct {
 	reasoning, sandbox, approval   string
 	budget                         int64
 	fallbacks                      bool
+	clientTools                    string
+	settings                       botSettings
+	search                         string // what config.toml says of web_search
 }
 
 func (r *run) declare(t *table) {
@@ -50,8 +53,7 @@ func (r *run) declare(t *table) {
 	t.text(&n.instructions, "instructions", "TEXT", "its instructions; default a preamble on delegating with this command").in(ofNewBot)
 	t.path(&n.instructionsFile, "instructions-file", "FILE", "the same from a file of at most 64 KiB").in(ofNewBot)
 	t.list(&n.tools, "tools", "LIST", "its tools; default shell,read,write,edit,web_fetch,wait,history as far as the daemon has them").in(ofNewBot)
-	levels := []string{protocol.ReasoningLow, protocol.ReasoningMedium, protocol.ReasoningHigh, protocol.ReasoningXHigh, protocol.ReasoningMax}
-	reasoning := t.choice(&n.reasoning, "reasoning", "how long the model thinks; default its own", levels...).in(ofNewBot)
+	reasoning := t.choice(&n.reasoning, "reasoning", "how long the model thinks; default its own", reasoningLevels...).in(ofNewBot)
 	t.alias(reasoning, "effort", nil)
 	t.number(&n.budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound").in(ofNewBot)
 	t.text(&n.compaction, "compaction-instructions", "TEXT", "how its history is summarized when the context is nearly full; default built in").in(ofNewBot)
@@ -61,8 +63,13 @@ func (r *run) declare(t *table) {
 	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
 	t.choice(&n.approval, "approval", "who judges its calls; full: nobody, the default", "full").in(ofNewBot)
 	t.choice(&n.sandbox, "sandbox", "what its commands may touch; danger-full-access, the default, confines nothing, and is all that this build has", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull).in(ofNewBot)
+	t.path(&n.clientTools, "client-tools", "FILE", "tools that programs serve to it: a JSON list").in(ofNewBot)
+	n.settings.shorthands(t, ofNewBot)
+	n.settings.set(t, ofNewBot)
 	r.start = t.starts()
 }
+
+var reasoningLevels = []string{protocol.ReasoningLow, protocol.ReasoningMedium, protocol.ReasoningHigh, protocol.ReasoningXHigh, protocol.ReasoningMax}
 
 var deliveries = []string{string(protocol.Reject), string(protocol.Queue), string(protocol.Steer)}
 
@@ -112,7 +119,7 @@ func (r *run) conflicts() error {
 	if f := r.table.givenIn(ofNewBot); f != nil && !r.making() {
 		return usagef("--%s is for a new bot; an existing one keeps its own (--new makes one)", f.name)
 	}
-	return nil
+	return r.newBot.settings.check()
 }
 
 // checkDelivery resolves the mode: it is always sent.
@@ -154,12 +161,8 @@ func (r *run) checkNames() error {
 	if r.bot != "" && !protocol.ValidBotName(r.bot) {
 		return protocol.Fail(protocol.InvalidName, "--bot "+r.bot+": a bot's name is 1 to 128 of A-Z a-z 0-9 - _ . and begins with neither - nor .")
 	}
-	if r.workspace != "" {
-		// A folder that cannot be looked at from here is the daemon's to judge.
-		info, err := os.Stat(r.workspace)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			return protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, "--workspace "+r.workspace+" is no folder")
-		}
+	if err := checkFolder(r.workspace); err != nil {
+		return err
 	}
 	if err := r.checkPictures(); err != nil {
 		return err
@@ -170,11 +173,29 @@ func (r *run) checkNames() error {
 	if r.origin != "" && !protocol.ValidName(r.origin) {
 		return protocol.Fail(protocol.InvalidOrigin, "--origin "+r.origin+": it is 1 to 128 of A-Z a-z 0-9 - _ .")
 	}
-	model := cmp.Or(r.modelSource, "--model")
-	for _, m := range []struct{ source, ref string }{{model, r.model}, {"--compaction-model", r.newBot.compactionModel}} {
-		if _, _, ok := protocol.ParseModelRef(m.ref); m.ref != "" && !ok {
-			return protocol.Fail(protocol.InvalidModel, m.source+" "+m.ref+": a model is PROVIDER/MODEL")
-		}
+	if err := checkModel(cmp.Or(r.modelSource, "--model"), r.model); err != nil {
+		return err
+	}
+	return checkModel("--compaction-model", r.newBot.compactionModel)
+}
+
+// checkModel refuses a model that is none. "" is a flag that was not given.
+func checkModel(source, ref string) error {
+	if _, _, ok := protocol.ParseModelRef(ref); ref != "" && !ok {
+		return protocol.Fail(protocol.InvalidModel, source+" "+ref+": a model is PROVIDER/MODEL")
+	}
+	return nil
+}
+
+// checkFolder refuses a workspace that is no folder. One that cannot be looked
+// at from here is the daemon's to judge.
+func checkFolder(path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, "--workspace "+path+" is no folder")
 	}
 	return nil
 }

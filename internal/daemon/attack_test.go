@@ -255,25 +255,3 @@ func TestSmallRefusals(t *testing.T) {
 		}
 	})
 }
-
-func TestIdleExit(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, `[{"match":{"any":true},"steps":[{"text":"slow","delay_ms":900}]}]`)
-	seconds := int64(1)
-	h.set.Limits.IdleExitSeconds = &seconds
-	p := h.start()
-	k := p.dial()
-	k.bot("Ada", h.workspace, "")
-	k.submit("Ada", "r", "x", "")
-	k.c.Close()
-	began := time.Now()
-	t.Run("an idle daemon exits after a whole idle period, which a turn's end begins anew", func(t *testing.T) {
-		if code := p.wait(); code != 0 || time.Since(began) < 1800*time.Millisecond {
-			t.Errorf("exit %d after %v", code, time.Since(began))
-		}
-		k = h.start().dial()
-		if o := k.result("Ada", 1); o.Status != "completed" {
-			t.Errorf("outcome %+v", o)
-		}
-	})
-}

@@ -220,65 +220,6 @@ func TestKillAtRandom(t *testing.T) {
 	t.Logf("%d submissions acknowledged, %d events, %d commands", len(acked), len(cursors), len(lines))
 }
 
-func TestShutdown(t *testing.T) {
-	t.Parallel()
-	t.Run("RT-99 SIGTERM ends a running turn durably, removes the socket and exits 0", func(t *testing.T) {
-		t.Parallel()
-		h := newHost(t, waitScript)
-		p := h.start()
-		k := p.dial()
-		k.bot("Ada", h.workspace, "shell")
-		s := k.submit("Ada", "r", "wait", "")
-		h.began()
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		if code := p.wait(); code != 0 {
-			t.Errorf("exit %d: %s", code, p.stderr.String())
-		}
-		if _, err := os.Lstat(h.set.Socket); !os.IsNotExist(err) {
-			t.Errorf("the socket: %v", err)
-		}
-		k = h.start().dial()
-		if o := k.result("Ada", s.Turn); o.Status != "interrupted" || *o.Error != protocol.DaemonShutdown {
-			t.Errorf("outcome %+v", o)
-		}
-	})
-	t.Run("PR-70 RT-98 with a grace the turn completes, reject is refused, queue recorded for the next start", func(t *testing.T) {
-		t.Parallel()
-		h := newHost(t, waitScript)
-		p := h.start()
-		k := p.dial()
-		k.bot("Ada", h.workspace, "shell")
-		k.bot("Bob", h.workspace, "shell")
-		s := k.submit("Ada", "r", "wait", "")
-		h.began()
-		k.ask(nil, "shutdown", `"grace_ms":20000`)
-		k.refused(protocol.DaemonDraining, "submit", submission("Bob", "r", "x", ""))
-		q := k.submit("Bob", "q", "x", `"delivery":"queue"`)
-		h.letGo()
-		if code := p.wait(); code != 0 {
-			t.Errorf("exit %d: %s", code, p.stderr.String())
-		}
-		k = h.start().dial()
-		if o := k.result("Ada", s.Turn); o.Status != "completed" {
-			t.Errorf("outcome %+v", o)
-		}
-		k.ask(nil, "follow", `"bot":"Bob","after":0`)
-		k.until("turn_finished", q.Turn)
-	})
-	t.Run("RT-127 a starter that closed the daemon's output does not end it, and pipelines end as they should", func(t *testing.T) {
-		t.Parallel()
-		h := newHost(t, `[{"match":{"any":true},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"yes | head -1; echo ${PIPESTATUS[0]}"}}]},{"text":"${last}"}]}]`)
-		h.script(strings.ReplaceAll(`[{"match":{"any":true},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"yes | head -1; echo $${PIPESTATUS[0]}"}}]},{"text":"${last}"}]}]`, "", ""))
-		p := h.start()
-		p.cmd.Process.Signal(syscall.SIGHUP)
-		k := p.dial()
-		k.bot("Ada", h.workspace, "shell")
-		if o := k.run("Ada", "r", "x"); !strings.Contains(o.Text, `141`) {
-			t.Errorf("outcome %+v", o)
-		}
-	})
-}
-
 func TestOwnership(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, waitScript)

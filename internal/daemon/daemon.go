@@ -235,7 +235,7 @@ func (d *Daemon) leave(s *session) {
 // that runs starts it again.
 func (d *Daemon) armIdle() {
 	seconds := d.opt.Limits.IdleExitSeconds
-	if seconds == nil || d.listener == nil {
+	if seconds == nil || *seconds <= 0 || d.listener == nil {
 		return
 	}
 	d.mu.Lock()
@@ -252,9 +252,10 @@ func (d *Daemon) armIdle() {
 
 func (d *Daemon) idleOver() {
 	d.mu.Lock()
-	idle := len(d.sessions) == 0
+	idle := len(d.sessions) == 0 && d.engine.Quiesce()
+	d.closing = d.closing || idle // whoever connects from here on finds nobody, and may start another
 	d.mu.Unlock()
-	if idle && d.engine.Unbusy() {
+	if idle {
 		d.end(nil)
 		return
 	}

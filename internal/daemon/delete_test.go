@@ -392,3 +392,46 @@ func TestDeleteSource(t *testing.T) {
 		s.Verify(t)
 	})
 }
+
+func TestFollowOverADeletion(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, echoScript)
+	p := h.start()
+	k, other, all := p.dial(), p.dial(), p.dial()
+	all.follow("*", 0)
+	other.bot("Ada", h.workspace, "")
+	t.Run("a follower of a bot is told of its end and sees nothing of the next bot of its name", func(t *testing.T) {
+		for round := range 10 {
+			k.follow("Ada", 0)
+			// The name is taken again in the very moment that it is free.
+			gone := k.request("delete", `"bot":"Ada"`)
+			for {
+				l := other.answer(other.request("create", fmt.Sprintf(`"bot":"Ada","model":"s/m","instructions":"","tools":[],"workspace":%q`, h.workspace)))
+				if l.fields["error"] == nil {
+					break
+				}
+				if code := l.str("error"); code != "bot_exists" {
+					t.Fatalf("answer %s", l.raw)
+				}
+			}
+			k.answer(gone)
+			sub := other.submit("Ada", "r", "hello", "")
+			all.until("turn_finished", sub.Turn)
+			k.ask(nil, "stats", "") // behind everything that was published
+			if seen := k.until("deleted", 0); len(kinds(seen)) != 0 {
+				t.Fatalf("round %d: before the end's notice it saw %v", round, kinds(seen))
+			}
+			if len(k.notes) != 0 {
+				t.Fatalf("round %d: after it, it saw %s", round, k.notes[0].raw)
+			}
+		}
+	})
+	t.Run("following the name again follows the bot that has it", func(t *testing.T) {
+		k.ask(nil, "follow", `"bot":"Ada","after":0`)
+		if seen := kinds(k.until("follow_live", 0)); len(seen) < 3 || seen[0] != "created 0" {
+			t.Errorf("the replay is %v", seen)
+		}
+		sub := other.submit("Ada", "r2", "again", "")
+		k.until("turn_finished", sub.Turn)
+	})
+}

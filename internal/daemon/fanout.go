@@ -25,9 +25,11 @@ type fanout struct {
 type follow struct {
 	s      *session
 	name   string
+	bot    int64 // whose events these are, whoever has the name later; 0: everybody's
 	cursor int64 // the newest event given, once live
 	live   bool  // guarded by the fanout
 	gone   bool  // guarded by the fanout
+	doomed bool  // its bot was deleted before it was live; guarded by the fanout
 	ended  bool  // guarded by the session's output
 	cancel context.CancelFunc
 	script map[string]bool // bots whose scripted_model notice was given; "*" only
@@ -44,7 +46,9 @@ func (f *fanout) Publish(b store.Batch) {
 		ev := &b.Events[i]
 		f.published = ev.Cursor
 		for fl := range f.byBot[ev.Bot] {
-			fl.give(ev)
+			if fl.bot == ev.BotID {
+				fl.give(ev)
+			}
 		}
 		for fl := range f.all {
 			fl.give(ev)
@@ -102,6 +106,29 @@ func (f *fanout) Notice(bot string, line []byte) {
 	f.eachLive(bot, func(s *session) { s.out.put(line) })
 }
 
+// Deleted tells followers that a bot is gone. Those of the bot itself are done:
+// the next bot of its name is another. One that is not live yet learns it from
+// its replay.
+func (f *fanout) Deleted(bot int64, name string, line []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for fl := range f.all {
+		if fl.live {
+			fl.s.out.put(line)
+		}
+	}
+	for fl := range f.byBot[name] {
+		switch {
+		case fl.bot != bot:
+		case fl.live:
+			fl.s.out.put(line)
+			f.drop(fl)
+		default:
+			fl.doomed = true
+		}
+	}
+}
+
 func (f *fanout) eachLive(bot string, give func(*session)) {
 	f.mu.RLock()
 	var to [8]*session
@@ -140,6 +167,11 @@ func (f *fanout) add(fl *follow) {
 func (f *fanout) remove(fl *follow) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.drop(fl)
+}
+
+// drop is remove with f.mu held.
+func (f *fanout) drop(fl *follow) {
 	fl.live, fl.gone = false, true
 	delete(f.all, fl)
 	if set := f.byBot[fl.name]; set != nil {
@@ -157,7 +189,7 @@ func (f *fanout) goLive(fl *follow, seen, cursor int64) bool {
 	if fl.gone {
 		return true
 	}
-	if f.published > seen && f.published > cursor {
+	if fl.doomed || f.published > seen && f.published > cursor {
 		return false
 	}
 	fl.cursor = max(cursor, seen)
@@ -182,11 +214,17 @@ func (fl *follow) replay(ctx context.Context, e *engine.Engine, f *fanout) {
 	wanted := func() bool { return !fl.ended }
 	for cursor := fl.cursor; ctx.Err() == nil; {
 		seen := f.last()
-		lines, last, err := e.Replay(ctx, fl.name, cursor, replayPage)
+		lines, last, gone, err := e.Replay(ctx, fl.name, fl.bot, cursor, replayPage)
 		if err != nil {
 			if ctx.Err() == nil {
 				fl.s.out.fail(err)
 			}
+			return
+		}
+		if gone {
+			f.remove(fl)
+			line, _ := protocol.AppendLive(nil, protocol.KindDeleted, protocol.DeletedNotice{Bot: fl.name})
+			fl.s.out.putWhen(line, wanted)
 			return
 		}
 		for _, line := range lines {

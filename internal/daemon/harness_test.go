@@ -38,13 +38,34 @@ func TestMain(m *testing.M) {
 		if err := json.Unmarshal([]byte(text), &set); err != nil {
 			panic(err)
 		}
-		err := daemon.Serve(context.Background(), set, os.Stdin, os.Stdout, os.Stderr)
+		err := serve(set)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "agent: %v\n", err)
 		}
 		os.Exit(daemon.ExitCode(err))
 	}
 	os.Exit(m.Run())
+}
+
+// serve is the daemon, on a store that is to fail when there is a plan for it.
+func serve(set daemon.Settings) error {
+	ctx := context.Background()
+	if os.Getenv(reportVar) != "" {
+		os.Unsetenv(reportVar)
+		go reportTo(os.Stdin, os.Stdout)
+	}
+	text := os.Getenv(planVar)
+	if text == "" {
+		return daemon.Serve(ctx, set, os.Stdin, os.Stdout, os.Stderr)
+	}
+	os.Unsetenv(planVar)
+	var plan faultPlan
+	if err := json.Unmarshal([]byte(text), &plan); err != nil {
+		return err
+	}
+	faults, count := plan.faults()
+	defer count()
+	return daemon.ServeFaulty(ctx, set, faults, os.Stdin, os.Stdout, os.Stderr)
 }
 
 // host is a place for a daemon: a home, a store, a socket and a workspace.
@@ -54,6 +75,7 @@ type host struct {
 	set       daemon.Settings
 	env       []string
 	workspace string
+	bin       string // what plays the daemon: this test program
 }
 
 // newHost makes a place. script, when not "", is the model "s" of scripts.
@@ -64,7 +86,7 @@ func newHost(t testing.TB, script string) *host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	h := &host{t: t, dir: dir, workspace: filepath.Join(dir, "w")}
+	h := &host{t: t, dir: dir, workspace: filepath.Join(dir, "w"), bin: os.Args[0]}
 	if err := os.Mkdir(h.workspace, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +166,7 @@ func (h *host) launchWith(stdout *os.File) *process {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p := &process{t: h.t, h: h, cmd: exec.Command(os.Args[0]), stderr: newLockedBuffer(), exited: make(chan struct{})}
+	p := &process{t: h.t, h: h, cmd: exec.Command(h.bin), stderr: newLockedBuffer(), exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), append([]string{"HOME=" + h.dir, playVar + "=" + string(text)}, h.env...)...)
 	p.cmd.Stderr = p.stderr
 	if stdout != nil {
@@ -184,6 +206,9 @@ func (h *host) start() *process {
 	line, err := p.stdout.ReadBytes('\n')
 	if err != nil {
 		p.cmd.Wait()
+		if h.set.Socket != "" {
+			close(p.exited)
+		}
 		h.t.Fatalf("no ready line: %v; stderr: %s", err, p.stderr.String())
 	}
 	if err := json.Unmarshal(line, &p.ready); err != nil {

@@ -139,50 +139,49 @@ func (s *session) shutdown(req protocol.Request, p *protocol.Shutdown) {
 	s.d.Shutdown(time.Duration(grace) * time.Millisecond)
 }
 
+// optionalText is a field that a request may leave out, and the code of a bad
+// value.
+type optionalText struct {
+	name, value string
+	code        protocol.Code
+}
+
+// optionalTexts are those of a request whose value has a code of its own.
+func optionalTexts(params any) []optionalText {
+	switch p := params.(type) {
+	case *protocol.Create:
+		return []optionalText{
+			{"workspace", p.Workspace, protocol.WorkspaceMustExistAndBeAbsolute},
+			{"reasoning", p.Reasoning, protocol.InvalidReasoningLevel},
+			{"sandbox", p.Sandbox, protocol.InvalidSandbox},
+			{"approver", p.Approver, protocol.InvalidApprover},
+			{"created_by", p.CreatedBy, protocol.InvalidCreator},
+			{"compaction_model", p.CompactionModel, protocol.InvalidModel},
+		}
+	case *protocol.Fork:
+		return []optionalText{
+			{"workspace", p.Workspace, protocol.WorkspaceMustExistAndBeAbsolute},
+			{"sandbox", p.Sandbox, protocol.InvalidSandbox},
+			{"approver", p.Approver, protocol.InvalidApprover},
+			{"created_by", p.CreatedBy, protocol.InvalidCreator},
+		}
+	case *protocol.Submit:
+		return []optionalText{
+			{"workspace", p.Workspace, protocol.WorkspaceMustExistAndBeAbsolute},
+			{"model", p.Model, protocol.InvalidModel},
+			{"delivery", string(p.Delivery), protocol.InvalidDelivery},
+			{"origin", p.Origin, protocol.InvalidOrigin},
+		}
+	}
+	return nil
+}
+
 // emptyText refuses optional texts that were given as "": only null is the same
 // as leaving a field out (protocol.md 1).
 func emptyText(req *protocol.Request) *protocol.Error {
-	given := func(name, value string) bool { return value == "" && req.Has(name) }
-	empty := func(code protocol.Code, name string) *protocol.Error {
-		return protocol.Fail(code, name+" is empty; leave it out or give it a value")
-	}
-	switch p := req.Params.(type) {
-	case *protocol.Create:
-		switch {
-		case given("workspace", p.Workspace):
-			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
-		case given("reasoning", p.Reasoning):
-			return empty(protocol.InvalidReasoningLevel, "reasoning")
-		case given("sandbox", p.Sandbox):
-			return empty(protocol.InvalidSandbox, "sandbox")
-		case given("approver", p.Approver):
-			return empty(protocol.InvalidApprover, "approver")
-		case given("created_by", p.CreatedBy):
-			return empty(protocol.InvalidCreator, "created_by")
-		case given("compaction_model", p.CompactionModel):
-			return empty(protocol.InvalidModel, "compaction_model")
-		}
-	case *protocol.Fork:
-		switch {
-		case given("workspace", p.Workspace):
-			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
-		case given("sandbox", p.Sandbox):
-			return empty(protocol.InvalidSandbox, "sandbox")
-		case given("approver", p.Approver):
-			return empty(protocol.InvalidApprover, "approver")
-		case given("created_by", p.CreatedBy):
-			return empty(protocol.InvalidCreator, "created_by")
-		}
-	case *protocol.Submit:
-		switch {
-		case given("workspace", p.Workspace):
-			return empty(protocol.WorkspaceMustExistAndBeAbsolute, "workspace")
-		case given("model", p.Model):
-			return empty(protocol.InvalidModel, "model")
-		case given("delivery", string(p.Delivery)):
-			return empty(protocol.InvalidDelivery, "delivery")
-		case given("origin", p.Origin):
-			return empty(protocol.InvalidOrigin, "origin")
+	for _, text := range optionalTexts(req.Params) {
+		if text.value == "" && req.Has(text.name) {
+			return protocol.Fail(text.code, text.name+" is empty; leave it out or give it a value")
 		}
 	}
 	return nil

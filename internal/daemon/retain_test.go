@@ -134,3 +134,40 @@ func TestRetention(t *testing.T) {
 		}
 	})
 }
+
+func TestPruneOfARunningCommand(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "")
+	s := h.fake("responses", fakemodel.Options{})
+	k := h.start().dial()
+	k.fbot("Ada", h.workspace, "shell")
+	k.steps(s, "Ada", "r1", shellCall("touch began; until [ -e go ]; do sleep 0.02; done; echo out", `,"background":true`))
+	h.began()
+	k.steps(s, "Ada", "r2", shellCall("echo quick", `,"background":true`))
+	k.ask(nil, "wait", `"handles":["proc:2"]`)
+	outcome := func(handle, timeout string) protocol.Resolved {
+		var w protocol.Waited
+		k.ask(&w, "wait", fmt.Sprintf(`"handles":[%q]%s`, handle, timeout))
+		return w.Results[handle]
+	}
+	t.Run("RT-66 a running command of a pruned turn keeps its row, one that ended does not", func(t *testing.T) {
+		k.ask(nil, "prune", `"bot":"Ada","keep_turns":0`)
+		if e := outcome("proc:2", `,"timeout_ms":0`).Err; e == nil || e.Code != protocol.UnknownHandle {
+			t.Errorf("the one that ended: %+v", outcome("proc:2", `,"timeout_ms":0`))
+		}
+		if r := outcome("proc:1", `,"timeout_ms":0`); r.Err != nil || !r.Pending {
+			t.Errorf("the one that runs: %+v", r)
+		}
+	})
+	t.Run("RT-66 its result can be waited for, until the next pass", func(t *testing.T) {
+		h.letGo()
+		if r := outcome("proc:1", ""); r.Process == nil || r.Process.Stdout != "out\n" {
+			t.Errorf("got %+v", r)
+		}
+		k.ask(nil, "prune", `"bot":"Ada","keep_turns":0`)
+		if e := outcome("proc:1", "").Err; e == nil || e.Code != protocol.UnknownHandle {
+			t.Errorf("after the next pass: %+v", outcome("proc:1", ""))
+		}
+	})
+	s.Verify(t)
+}

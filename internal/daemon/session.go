@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -198,8 +199,13 @@ func (s *session) wait(id json.RawMessage, r *protocol.Wait) {
 	id = append(json.RawMessage(nil), id...)
 	s.mu.Lock()
 	s.waitSeq++
-	n := s.waitSeq
+	n, open := s.waitSeq, len(s.waits)
 	s.mu.Unlock()
+	if timeout, bounded := r.TimeoutMS.Get(); open >= protocol.MaxWaits && !(bounded && timeout == 0) {
+		s.settle(id, nil, protocol.Fail(protocol.WaitLimit,
+			fmt.Sprintf("%d waits of this session are open; name up to %d handles in one, or open another session", open, protocol.MaxHandles)))
+		return
+	}
 	answered := false // guarded by s.mu
 	forget := s.d.engine.Wait(r, func(result *protocol.Waited, err *protocol.Error) {
 		line := answerLine(id, result)
@@ -270,7 +276,7 @@ func (s *session) follow(id json.RawMessage, r *protocol.Follow) {
 	if old := s.follows[r.Bot]; old != nil {
 		s.stopFollow(old)
 	}
-	fl := &follow{s: s, name: r.Bot, cursor: r.After, script: map[string]bool{}}
+	fl := &follow{s: s, name: r.Bot, bot: point.BotID, cursor: r.After, script: map[string]bool{}}
 	s.follows[r.Bot] = fl
 	s.answer(id, protocol.Following{Following: &fl.name, After: &r.After})
 	if point.Pruned > r.After {

@@ -224,6 +224,26 @@ func TestWaitOp(t *testing.T) {
 			t.Errorf("%d waiters", st.Handles.Waiters)
 		}
 	})
+	t.Run("a session may have 256 waits open, and a poll needs none", func(t *testing.T) {
+		held := k.submit("Peer", "p3", "hold", `"delivery":"queue"`)
+		c := p.dial()
+		handle := fmt.Sprintf(`"handles":["turn:Peer/%d"]`, held.Turn)
+		for range protocol.MaxWaits {
+			c.request("wait", handle)
+		}
+		if l := c.refused(protocol.WaitLimit, "wait", handle); !strings.Contains(l.str("detail"), "256 waits") {
+			t.Errorf("answer %s", l.raw)
+		}
+		c.ask(nil, "wait", handle+`,"timeout_ms":0`)
+		k.ask(nil, "wait", `"handles":["proc:1"]`) // another session's
+		k.ask(nil, "interrupt", fmt.Sprintf(`"bot":"Peer","turn":%d`, held.Turn))
+		for range protocol.MaxWaits { // in any order
+			if l := c.read(); l.fields["result"] == nil {
+				t.Fatalf("answer %s", l.raw)
+			}
+		}
+		c.ask(nil, "wait", handle)
+	})
 	t.Run("PR-48 an open wait does not hold a shutdown", func(t *testing.T) {
 		c := p.dial()
 		c.request("wait", `"handles":["turn:Peer/2"]`)

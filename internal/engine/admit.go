@@ -300,7 +300,7 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy, starts bool, works
 	}
 	switch {
 	case starts:
-		t.Status = protocol.StatusRunning
+		t.Status, t.StartedMS = protocol.StatusRunning, e.nowMS()
 	case busy:
 		t.Status = protocol.StatusQueued
 	default:

@@ -44,11 +44,11 @@ func (t *task) complete(provider model.Provider, req *model.Request, bodies *bod
 		done, err := provider.Complete(t.ctx, req, sink, rep)
 		if errors.Is(err, model.ErrPaced) {
 			return nil, t.park(parkRecord{
-				Kind: parkPaced, DeadlineMS: nowMS() + rep.ParkFor.Milliseconds(),
-				PacedSinceMS: nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds(),
+				Kind: parkPaced, DeadlineMS: t.e.nowMS() + rep.ParkFor.Milliseconds(),
+				PacedSinceMS: t.e.nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds(),
 			})
 		}
-		spent += time.Since(began)
+		spent += time.Since(began) - time.Duration(rep.PacedMS)*time.Millisecond
 		t.sentMS = rep.SentMS
 		if err == nil {
 			done.Usage = usageOf(done, rep, req.Items.Bytes)

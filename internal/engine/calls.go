@@ -97,7 +97,7 @@ func (t *task) startCall(call *model.Call) error {
 	data := newObject().str("call_id", call.ID).str("name", call.Name).str("arguments", shown).
 		bool("arguments_truncated", cut).bool("sandboxed", false).done()
 	return t.e.store.Do("call_start", func(tx *store.Tx) error {
-		if err := tx.SetCallStatus(t.turn, call.ID, "executing"); err != nil {
+		if err := tx.ExecuteCall(t.turn, call.ID); err != nil {
 			return err
 		}
 		_, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolStarted, data)
@@ -132,7 +132,7 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 				return err
 			}
 		}
-		if err := tx.SetCallStatus(t.turn, call.ID, "completed"); err != nil {
+		if err := tx.AnswerCall(t.turn, call.ID); err != nil {
 			return err
 		}
 		if err := t.addExternal(tx, res.External, call.Name); err != nil {

@@ -4,3 +4,6 @@ package engine
 
 // lineageChecks is how many random histories a test run tries.
 const lineageChecks = "6"
+
+// turnChecks is how many random runs of turns a test run tries.
+const turnChecks = "12"

@@ -113,7 +113,7 @@ func (e *Engine) deletePiece(tx *store.Tx, id int64) (d store.DeletedPiece, err 
 	}
 	tx.AfterPublish(func() {
 		line, _ := protocol.AppendLive(nil, protocol.KindDeleted, protocol.DeletedNotice{Bot: bot.Name})
-		e.cfg.Live.Notice(bot.Name, line)
+		e.cfg.Live.Deleted(id, bot.Name, line)
 		folder := filepath.Join(e.store.FilesDir(), strconv.FormatInt(id, 10))
 		if err := os.RemoveAll(folder); err != nil {
 			e.cfg.Log.Warn("the folder of a deleted bot's spilled output was not removed", "folder", folder, "error", err)

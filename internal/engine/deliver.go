@@ -240,10 +240,7 @@ func (b *batch) take(tx *store.Tx, s *store.Turn) error {
 	if err := tx.SetHead(t.bot, t.turn, node); err != nil {
 		return err
 	}
-	if err := tx.EndTurn(s.ID, protocol.StatusSteered, nowMS(), 0, 0); err != nil {
-		return err
-	}
-	if err := tx.SteerTurn(s.ID, t.turn, node); err != nil {
+	if err := tx.AbsorbTurn(s.ID, t.e.nowMS(), t.turn, node); err != nil {
 		return err
 	}
 	data := newObject().str("status", protocol.StatusSteered).int("into", t.turn).int("node", node).done()

@@ -72,7 +72,6 @@ func (t *task) finish(end ending) {
 		})
 		if err == nil {
 			t.cancel(nil)
-			t.e.release()
 			return
 		}
 		if wait == firstEndWait { // once, however long the disk stays full
@@ -109,10 +108,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 			return err
 		}
 	}
-	if err := tx.EndTurn(turnID, end.status, nowMS(), end.retries, end.pacedMS); err != nil {
-		return err
-	}
-	if err := tx.ClearPark(turnID); err != nil {
+	if err := tx.EndTurn(turnID, end.status, e.nowMS(), end.retries, end.pacedMS); err != nil {
 		return err
 	}
 	if err := tx.EndBot(botID, turnID, end.status); err != nil {
@@ -125,15 +121,9 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 		return err
 	}
 	tx.AfterCommit(func() {
-		e.mu.Lock()
-		delete(e.live, botID)
-		idle := len(e.live) == 0
-		e.mu.Unlock()
 		e.unpark(botID)
 		e.leaveServed(turnID, true)
-		if idle && e.cfg.Idle != nil {
-			e.cfg.Idle()
-		}
+		e.goIdle(botID)
 	})
 	if err := e.promote(tx, &bot); err != nil {
 		return err
@@ -141,9 +131,9 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	return e.retain(tx, &bot, turnID)
 }
 
-// announce tells those who wait for a turn that it has ended, behind its event.
-// Its outcome is taken now where someone waits already: retention may remove it
-// before they look.
+// announce tells those who wait for a turn that it has ended. Its outcome is
+// taken now where someone waits already: retention may remove it before they
+// look.
 func (e *Engine) announce(tx *store.Tx, bot *store.Bot, turn int64) error {
 	handle := protocol.TurnHandle(bot.Name, turn).String()
 	var outcome json.RawMessage
@@ -156,8 +146,16 @@ func (e *Engine) announce(tx *store.Tx, bot *store.Bot, turn int64) error {
 			outcome = value
 		}
 	}
-	tx.AfterPublish(func() { e.waits.resolve(handle, outcome) })
+	e.tellWaiters(tx, handle, outcome)
 	return nil
+}
+
+// tellWaiters resolves a handle by what tx commits: for parked turns at once, so
+// that they stand before ready work when a slot is given up, for clients behind
+// the events.
+func (e *Engine) tellWaiters(tx *store.Tx, handle string, outcome json.RawMessage) {
+	tx.AfterCommit(func() { e.waits.resolve(handle, outcome, false) })
+	tx.AfterPublish(func() { e.waits.resolve(handle, outcome, true) })
 }
 
 func (end *ending) data() json.RawMessage {
@@ -196,7 +194,7 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 			return 0, err
 		}
 		bot.Head = node
-		if err := tx.SetCallStatus(turn, call.CallID, "completed"); err != nil {
+		if err := tx.AnswerCall(turn, call.CallID); err != nil {
 			return 0, err
 		}
 		data := newObject().str("call_id", call.CallID).int("node", node).strs("artifacts", nil).
@@ -222,7 +220,7 @@ func (e *Engine) promote(tx *store.Tx, bot *store.Bot) error {
 			return err
 		}
 		if t.ExpectedTurn == 0 {
-			if err := tx.SetTurnStatus(id, protocol.StatusReady); err != nil {
+			if err := tx.PromoteTurn(id); err != nil {
 				return err
 			}
 			tx.AfterCommit(func() { e.addReady(1); e.dispatch() })
@@ -237,7 +235,7 @@ func (e *Engine) promote(tx *store.Tx, bot *store.Bot) error {
 
 // endWaiting ends a queued or ready turn that never ran.
 func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end ending) error {
-	if err := tx.EndTurn(t.ID, end.status, nowMS(), 0, 0); err != nil {
+	if err := tx.DropTurn(t.ID, end.status, e.nowMS()); err != nil {
 		return err
 	}
 	if err := tx.DropTurnPictures(t.ID); err != nil {

@@ -48,6 +48,9 @@ type Live interface {
 	// Notice gives a whole notification line, newline included. It may be
 	// kept.
 	Notice(bot string, line []byte)
+	// Deleted gives the notification line of a bot's deletion and ends what
+	// follows it: its name may be another bot's from here on.
+	Deleted(bot int64, name string, line []byte)
 }
 
 // Config is what an engine is made of. All of it belongs to the engine then.
@@ -67,6 +70,9 @@ type Config struct {
 	StorePath  string
 	SocketPath string // "" in stdio mode
 	Instance   string // the store's instance value, for cache keys
+	// Clock gives the times that are stored; nil is the system's. What is
+	// measured goes by the monotonic clock, whatever this one says.
+	Clock func() time.Time
 	// Peak is told, without a lock held, when more turns run at once than
 	// ever before. Nil: nobody is.
 	Peak func(turns int)
@@ -190,11 +196,35 @@ func (e *Engine) goLive(t *task) {
 	}
 }
 
+// goIdle takes a bot's turn, if it ran, out of the table when a commit has ended
+// or parked it, and gives its slot to what waits: whoever sees the commit may
+// count on the slot.
+func (e *Engine) goIdle(bot int64) {
+	e.mu.Lock()
+	ran := e.live[bot] != nil
+	delete(e.live, bot)
+	idle := len(e.live) == 0
+	e.mu.Unlock()
+	if ran {
+		e.release()
+	}
+	if idle && e.cfg.Idle != nil {
+		e.cfg.Idle()
+	}
+}
+
 // taskOf is the live turn of a bot, nil when it has none.
 func (e *Engine) taskOf(bot int64) *task {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.live[bot]
+}
+
+// parkedTurnOf is the parked turn of a bot, nil when it has none.
+func (e *Engine) parkedTurnOf(bot int64) *parkedTurn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.parked[bot]
 }
 
 // Active is the number of slots in use, reservations included.
@@ -217,13 +247,24 @@ func (e *Engine) Unbusy() bool {
 	return running == 0 && e.LiveTurns() == 0
 }
 
+// Quiesce stops turns from starting and resuming if nothing runs now, and
+// reports whether nothing did. It is for an end that must interrupt no work:
+// what waits stays for the next start.
+func (e *Engine) Quiesce() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	running, _ := e.procs.counts()
+	if running > 0 || e.active > 0 || len(e.live) > 0 {
+		return false
+	}
+	e.draining = true
+	return true
+}
+
 // read runs f on a query-only connection.
 func (e *Engine) read(ctx context.Context, op string, f func(c *store.Conn) error) error {
 	return e.store.Read(ctx, op, func(r *store.Reader) error { return f(r.Conn()) })
 }
-
-// nowMS is the wall clock as it is stored.
-func nowMS() int64 { return time.Now().UnixMilli() }
 
 // pending counts the work that waits, for the bounds on it. Only the writer's
 // goroutine changes it, inside jobs, so that the jobs of one group see each

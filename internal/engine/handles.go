@@ -131,7 +131,7 @@ func (t *task) wait(call *model.Call, rest []model.Call) error {
 	}
 	rec := parkRecord{Kind: parkWait, CallID: call.ID, Handles: unique(w.Handles), Any: w.Any, Pending: toParked(rest)}
 	if w.Timeout > 0 {
-		rec.DeadlineMS = nowMS() + w.Timeout.Milliseconds()
+		rec.DeadlineMS = t.e.nowMS() + w.Timeout.Milliseconds()
 	}
 	return t.park(rec)
 }

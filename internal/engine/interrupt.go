@@ -35,7 +35,7 @@ func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *pro
 					return err
 				}
 				end := interrupted(cause)
-				end.retries, end.pacedMS = t.Retries, t.PacedMS
+				end.retries, end.pacedMS = t.Retries, t.PacedMS+e.parkedTurnOf(bot.ID).pacedMS()
 				return e.endTurn(tx, bot.ID, req.Turn, end)
 			}
 			if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {

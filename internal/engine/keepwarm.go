@@ -36,6 +36,7 @@ type warmer struct {
 	every    time.Duration
 	timer    *time.Timer
 	read     time.Time // when the cache was last read
+	readMS   int64     // the same by the wall clock: the provider's does not stand while this machine sleeps
 	running  *refresh
 	spent    []store.Spend // recorded, not yet known to the task
 }
@@ -79,12 +80,19 @@ func (w *warmer) touch(t *task, call *model.Request) {
 
 // arm sets the timer for a cache that was read at a time. w.mu is held.
 func (w *warmer) arm(t *task, read time.Time) {
-	w.read = read
+	w.read, w.readMS = read, t.e.nowMS()-time.Since(read).Milliseconds()
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	call := w.req
 	w.timer = time.AfterFunc(time.Until(read.Add(w.every)), func() { w.run(t, call) })
+}
+
+// left is how long the cache lives yet by whichever clock says less. w.mu is
+// held.
+func (w *warmer) left(t *task) time.Duration {
+	asleep := time.Duration(t.e.nowMS()-w.readMS) * time.Millisecond
+	return cacheLife - max(time.Since(w.read), asleep)
 }
 
 // run makes one refresh of a call, if that is still the one to keep. The timer
@@ -95,11 +103,16 @@ func (w *warmer) run(t *task, call *model.Request) {
 		w.mu.Unlock()
 		return
 	}
+	limit := min(refreshWait, w.left(t))
+	if limit <= 0 {
+		w.req = nil // a refresh would pay for the whole prompt
+		w.mu.Unlock()
+		return
+	}
 	req, provider := *call, w.provider
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	r := &refresh{cancel: cancel, done: make(chan struct{})}
 	w.running = r
-	limit := min(refreshWait, time.Until(w.read.Add(cacheLife)))
 	w.mu.Unlock()
 	late := time.AfterFunc(limit, func() { w.unsent(r, errLate) })
 	var sentAt time.Time
@@ -109,6 +122,9 @@ func (w *warmer) run(t *task, call *model.Request) {
 		defer w.mu.Unlock()
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
+		}
+		if w.left(t) <= 0 {
+			return nil, errLate
 		}
 		r.sent, sentAt = true, time.Now()
 		return open()

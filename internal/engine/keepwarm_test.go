@@ -32,6 +32,7 @@ type notices struct{ lines []string }
 func (*notices) Wants(string) bool                   { return true }
 func (*notices) Delta(string, int64, string, string) {}
 func (n *notices) Notice(_ string, line []byte)      { n.lines = append(n.lines, string(line)) }
+func (*notices) Deleted(int64, string, []byte)       {}
 
 // sendIt reads the request's items, as a transport does when it sends them.
 func sendIt(req *model.Request) error {

@@ -130,6 +130,7 @@ type deaf struct{}
 func (deaf) Wants(string) bool                   { return false }
 func (deaf) Delta(string, int64, string, string) {}
 func (deaf) Notice(string, []byte)               {}
+func (deaf) Deleted(int64, string, []byte)       {}
 
 // talker answers "echo …" and "note …" with a call of that tool, whose id is
 // always the same, and everything else with a text.

@@ -66,7 +66,16 @@ type parkedTurn struct {
 	name   string
 	turn   int64
 	kind   string
+	since  time.Time // of a paced one: the beginning
 	waiter *waiter
+}
+
+// pacedMS is how long a turn has been paced by now; 0 for one that is not.
+func (p *parkedTurn) pacedMS() int64 {
+	if p == nil || p.kind != parkPaced {
+		return 0
+	}
+	return time.Since(p.since).Milliseconds()
 }
 
 // errParked ends a task whose turn goes on without one.
@@ -114,7 +123,6 @@ func (t *task) parkWith(rec parkRecord, also func(*store.Tx) error) error {
 		return err
 	}
 	t.cancel(nil)
-	t.e.release()
 	t.e.lookUp(parked, rec.Handles)
 	return errParked
 }
@@ -132,18 +140,17 @@ func (e *Engine) enterParked(bot int64, name string, turn int64, rec *parkRecord
 	p := &parkedTurn{bot: bot, name: name, turn: turn, kind: rec.Kind}
 	var deadline time.Time
 	if rec.DeadlineMS != 0 && rec.Kind != parkServed { // a served call has its own, live or parked
-		deadline = time.Now().Add(time.Duration(rec.DeadlineMS-nowMS()) * time.Millisecond)
+		deadline = e.deadline(rec.DeadlineMS)
+	}
+	if rec.Kind == parkPaced {
+		p.since = e.past(rec.PacedSinceMS)
 	}
 	p.waiter = newWaiter(rec.Handles, rec.Any, deadline, func() { e.wake(p) })
 	e.mu.Lock()
-	delete(e.live, bot)
 	e.parked[bot] = p
-	idle := len(e.live) == 0
 	e.mu.Unlock()
 	e.waits.add(p.waiter)
-	if idle && e.cfg.Idle != nil {
-		e.cfg.Idle()
-	}
+	e.goIdle(bot)
 	return p
 }
 
@@ -225,8 +232,8 @@ func (e *Engine) resume(tx *store.Tx, p *parkedTurn) (*task, error) {
 		end.retries, end.pacedMS = turn.Retries, turn.PacedMS
 		return nil, e.endTurn(tx, p.bot, p.turn, end)
 	}
-	if rec.PacedSinceMS != 0 {
-		t.pacedMS += max(nowMS()-rec.PacedSinceMS, 0)
+	if rec.Kind == parkPaced {
+		t.pacedMS += p.pacedMS()
 	}
 	t.resumed, t.turnState = &rec, rec.Route
 	t.paused, t.triedAt, t.summedAt = rec.Paused, rec.TriedAt, rec.SummedAt

@@ -138,7 +138,7 @@ func (e *Engine) storeProcess(proc *background, turn int64, callID string, res *
 			if err := e.keepArtifacts(tx, turn, callID, res); err != nil {
 				return err
 			}
-			tx.AfterPublish(func() { e.waits.resolve(handle, nil) })
+			e.tellWaiters(tx, handle, nil)
 			return nil
 		})
 		if err == nil {

@@ -271,12 +271,18 @@ func pageEvents(c *store.Conn, name string, page *protocol.EventPage, limit int6
 
 // Replay gives the events of a follow after a cursor as whole lines, at most
 // limit and 256 KiB of them, in order; "*" is every bot. last is the cursor
-// reached.
-func (e *Engine) Replay(ctx context.Context, name string, after int64, limit int) (lines [][]byte, last int64, err error) {
+// reached; gone says that the name is not the bot's of that id any more.
+func (e *Engine) Replay(ctx context.Context, name string, id, after int64, limit int) (lines [][]byte, last int64, gone bool, err error) {
 	last = after
 	size := 0
 	err = e.read(ctx, "replay", func(c *store.Conn) error {
 		lines, last, size = lines[:0], after, 0
+		if name != "*" {
+			bot, ok, err := store.BotByName(c, name)
+			if gone = err == nil && (!ok || bot.ID != id); gone || err != nil {
+				return err
+			}
+		}
 		return store.Events(c, name, after, limit, func(row store.EventRow) bool {
 			line := protocol.AppendEvent(nil, row.Cursor, row.Bot, row.Turn, row.Kind, row.Data)
 			lines = append(lines, line)
@@ -285,7 +291,7 @@ func (e *Engine) Replay(ctx context.Context, name string, after int64, limit int
 			return size < 256<<10
 		})
 	})
-	return lines, last, err
+	return lines, last, gone, err
 }
 
 // FollowPoint says what a new follow must know: the bot's id, the newest

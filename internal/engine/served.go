@@ -126,13 +126,13 @@ func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool) (sc *
 	if err != nil {
 		return nil, 0, err
 	}
-	now := nowMS()
+	now := t.e.nowMS()
 	row := servedRow{Request: firstRequest, Tag: decl.Tag, Node: node, AnnouncedMS: now, ExpiresMS: now + expiryOf(decl)}
 	data := newObject().str("call_id", call.ID).int("request", row.Request).str("name", call.Name).
 		int("node", node).str("tag", decl.Tag).done()
 	sc = &servedCall{bot: t.bot, name: t.name, turn: t.turn, callID: call.ID, tool: call.Name, tag: decl.Tag, live: true, answered: make(chan struct{})}
 	err = t.e.store.Do("call_start", func(tx *store.Tx) (err error) {
-		if err := tx.SetCallStatus(t.turn, call.ID, "executing"); err != nil {
+		if err := tx.ExecuteCall(t.turn, call.ID); err != nil {
 			return err
 		}
 		if row.Cursor, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolRequested, data); err != nil {
@@ -177,8 +177,7 @@ func (t *task) callNode(c *store.Conn, callID string) (node int64, err error) {
 
 // enterServed makes a call wait, with its deadline.
 func (e *Engine) enterServed(sc *servedCall, expiresMS int64) {
-	deadline := time.Now().Add(time.Duration(expiresMS-nowMS()) * time.Millisecond)
-	sc.expiry = newWaiter(nil, false, deadline, func() { go e.expireServed(sc) })
+	sc.expiry = newWaiter(nil, false, e.deadline(expiresMS), func() { go e.expireServed(sc) })
 	s := &e.served
 	s.mu.Lock()
 	s.calls[sc.turn] = sc
@@ -310,7 +309,7 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 	if err := e.keepArtifacts(tx, turn, call.CallID, res); err != nil {
 		return err
 	}
-	if err := tx.SetCallStatus(turn, call.CallID, "completed"); err != nil {
+	if err := tx.AnswerCall(turn, call.CallID); err != nil {
 		return err
 	}
 	if res.External {

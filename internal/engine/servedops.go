@@ -270,7 +270,7 @@ func (e *Engine) toolCall(c *store.Conn, sc *servedCall) (entry protocol.ToolCal
 	entry = protocol.ToolCall{
 		Bot: bot.Name, Turn: sc.turn, Tag: row.Tag, CallID: sc.callID, Request: row.Request, Name: call.Name, Node: row.Node,
 		Workspace: effective(turn.Workspace, bot.Workspace), BotID: bot.ID, Sandbox: protocol.SandboxFull, WritableRoots: []string{},
-		Network: true, Approvals: []protocol.Verdict{}, ExpiresMS: row.ExpiresMS,
+		Network: true, Approvals: []protocol.Verdict{}, AnnouncedMS: row.AnnouncedMS, ExpiresMS: row.ExpiresMS,
 	}
 	for i := range d.Calls {
 		if d.Calls[i].ID == sc.callID {

@@ -107,8 +107,10 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := tx.StartTurn(turn.ID, nowMS()); err != nil {
-		return nil, 0, err
+	if turn.Status != protocol.StatusRunning { // it waited; another is made running
+		if err := tx.StartTurn(turn.ID, e.nowMS()); err != nil {
+			return nil, 0, err
+		}
 	}
 	if err := tx.RunBot(bot.ID, turn.ID, node); err != nil {
 		return nil, 0, err

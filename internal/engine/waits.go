@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"container/heap"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,6 +18,7 @@ type waits struct {
 	due      deadlines
 	timer    *time.Timer
 	clients  int64 // waiters of clients, for stats
+	added    int64 // waiters that ever stood
 }
 
 // waiter is one wait. Its fields belong to waits once it is added.
@@ -24,6 +27,7 @@ type waiter struct {
 	any      bool
 	deadline time.Time // zero: none
 	client   bool
+	seq      int64 // in the order of their standing
 	// outcomes are those captured when a turn ended while this wait stood;
 	// whoever waits with it shares them, and none changes them.
 	outcomes map[string]json.RawMessage
@@ -56,6 +60,8 @@ func (ws *waits) add(w *waiter) {
 		}
 		set[w] = true
 	}
+	ws.added++
+	w.seq = ws.added
 	if w.client {
 		ws.clients++
 	}
@@ -72,12 +78,19 @@ func (ws *waits) waited(handle string) bool {
 	return len(ws.byHandle[handle]) > 0
 }
 
-// resolve tells everyone who waits for a handle. outcome may be nil: it is
-// then read when it is wanted.
-func (ws *waits) resolve(handle string, outcome json.RawMessage) {
+// resolve tells everyone who waits for a handle, of the turns or of the clients,
+// first come first. outcome may be nil: it is then read when it is wanted.
+func (ws *waits) resolve(handle string, outcome json.RawMessage, clients bool) {
 	ws.mu.Lock()
-	var fire []func()
+	var told []*waiter
 	for w := range ws.byHandle[handle] {
+		if w.client == clients {
+			told = append(told, w)
+		}
+	}
+	slices.SortFunc(told, func(a, b *waiter) int { return cmp.Compare(a.seq, b.seq) })
+	var fire []func()
+	for _, w := range told {
 		if f := ws.resolved(w, handle, outcome); f != nil {
 			fire = append(fire, f)
 		}

@@ -3,18 +3,10 @@ package secret
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode"
-
-	"github.com/pelletier/go-toml/v2"
-
-	"agent/protocol"
 )
 
 // Policy is [shell_environment_policy] of config.toml: what of the daemon's
@@ -30,59 +22,31 @@ type Policy struct {
 // policyTable is the name of the table in config.toml.
 const policyTable = "shell_environment_policy"
 
-// maxConfig bounds the file that is read, in bytes.
-const maxConfig = 256 << 10
-
-// LoadPolicy reads the policy from a config.toml. A missing file is no policy;
-// anything else that cannot be read or does not check is a *protocol.Error
-// config_invalid, which never holds a value of the file.
+// LoadPolicy reads the policy from a config.toml. A missing file is no policy.
+// Errors are those of ReadConfig and a table that does not check.
 func LoadPolicy(path string) (*Policy, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	file, err := ReadConfig(path)
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, invalid("%v", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, invalid("%s: not a regular file", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err != nil {
-		return nil, invalid("%v", err)
-	}
-	if len(data) > maxConfig {
-		return nil, invalid("%s: longer than %d bytes", path, maxConfig)
-	}
-	policy, err := ParsePolicy(data)
+	policy, err := policyOf(file)
 	if err != nil {
 		return nil, invalid("%s: %v", path, err)
 	}
 	return policy, nil
 }
 
-func invalid(format string, args ...any) error {
-	return &protocol.Error{Code: protocol.ConfigInvalid, Detail: fmt.Sprintf(format, args...)}
-}
-
 // ParsePolicy reads the policy from the text of a config.toml; nil when it has
 // no such table. Everything else in the text only has to be TOML.
 func ParsePolicy(data []byte) (*Policy, error) {
-	var file map[string]any
-	if err := toml.Unmarshal(data, &file); err != nil {
-		// The parser's message may quote the file, which may hold secrets.
-		var at *toml.DecodeError
-		if errors.As(err, &at) {
-			line, column := at.Position()
-			return nil, fmt.Errorf("line %d, column %d: not valid TOML", line, column)
-		}
-		return nil, errors.New("not valid TOML")
+	file, err := parseConfig(data)
+	if err != nil {
+		return nil, err
 	}
+	return policyOf(file)
+}
+
+func policyOf(file map[string]any) (*Policy, error) {
 	value, ok := file[policyTable]
 	if !ok {
 		return nil, nil

@@ -29,10 +29,12 @@ var (
 //	commit         before COMMIT, in the place of its sync
 //	after-commit   committed, nobody has been answered
 //	after-answer   answered, nothing published
+//	published      handed to the sink, on the publisher's goroutine
 //	read:OP        before a read of that operation
 type Faults struct {
-	mu  sync.Mutex
-	hit map[string]func() error
+	mu    sync.Mutex
+	hit   map[string]func() error
+	every func(point string) error
 }
 
 // At has hit called whenever the point is reached, on the goroutine that
@@ -46,7 +48,16 @@ func (f *Faults) At(point string, hit func() error) {
 	f.hit[point] = hit
 }
 
-// Hit runs what At set for the point.
+// Every has hit called at every point, with the point's name, before what At
+// set there: for tests that go through all of them by number. It is called by
+// many goroutines at once. Nil removes it.
+func (f *Faults) Every(hit func(point string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.every = hit
+}
+
+// Hit runs what Every and At set for the point.
 func (f *Faults) Hit(point string) error {
 	if f == nil {
 		return nil
@@ -64,8 +75,13 @@ func (f *Faults) hitOp(point, op string) error {
 
 func (f *Faults) run(point string) error {
 	f.mu.Lock()
-	hit := f.hit[point]
+	every, hit := f.every, f.hit[point]
 	f.mu.Unlock()
+	if every != nil {
+		if err := every(point); err != nil {
+			return err
+		}
+	}
 	if hit == nil {
 		return nil
 	}

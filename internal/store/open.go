@@ -65,45 +65,63 @@ func Open(opt Options) (*Store, error) {
 	if opt.schema == nil {
 		opt.schema = current
 	}
-	lock, err := claim(opt)
-	if err != nil {
-		return nil, openError(err)
-	}
-	s, err := start(opt, lock)
-	if err != nil {
-		lock.Close()
-		return nil, openError(err)
-	}
-	return s, nil
-}
-
-// claim does what must be done before SQLite sees the file: it takes the lock,
-// makes the file 0600 and judges it.
-func claim(opt Options) (_ *place.OwnerLock, err error) {
 	if err := checkPlace(opt); err != nil {
-		return nil, err
+		return nil, openError(err)
 	}
 	lock, err := place.Lock(opt.Path+".owner-lock", string(protocol.StoreAlreadyOwned))
 	if err != nil {
-		return nil, fileError(err)
+		return nil, openError(fileError(err))
 	}
-	defer func() {
-		if err != nil {
-			lock.Close()
+	absent := absentFiles(opt.Path)
+	s, err := openLocked(opt, lock)
+	if err == nil {
+		return s, nil
+	}
+	for _, file := range absent {
+		os.Remove(file)
+	}
+	lock.Close()
+	return nil, openError(err)
+}
+
+// absentFiles are those files of a store that are to be made. When there is no
+// store and it cannot be made, on a full disk for one, they are removed again:
+// an empty file would look like a store. What was there stays as it is, a log
+// that has lost its store included.
+func absentFiles(path string) (absent []string) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if _, err := os.Lstat(path + suffix); errors.Is(err, fs.ErrNotExist) {
+			absent = append(absent, path+suffix)
 		}
-	}()
+	}
+	return absent
+}
+
+func openLocked(opt Options, lock *place.OwnerLock) (*Store, error) {
+	if err := claim(opt, lock); err != nil {
+		return nil, err
+	}
+	return start(opt, lock)
+}
+
+// claim does what must be done before SQLite sees the file: it makes it 0600,
+// locks it, too, and judges it.
+func claim(opt Options, lock *place.OwnerLock) error {
 	if err := create(opt.Path); err != nil {
-		return nil, fileError(err)
+		return fileError(err)
 	}
 	if err := lock.Guard(opt.Path, string(protocol.StoreAlreadyOwned)); err != nil {
-		return nil, fileError(err)
+		return fileError(err)
 	}
 	for _, sidecar := range []string{"-wal", "-shm", "-journal"} {
 		if err := tighten(opt.Path + sidecar); err != nil {
-			return nil, fileError(err)
+			return fileError(err)
 		}
 	}
-	return lock, judge(opt.Path, opt.schema.version())
+	return judge(opt.Path, opt.schema.version())
 }
 
 // checkPlace refuses a path where a store cannot be kept; it makes nothing.
@@ -231,7 +249,7 @@ func start(opt Options, lock *place.OwnerLock) (_ *Store, err error) {
 	if err := s.checkSidecars(); err != nil {
 		return nil, err
 	}
-	s.pub = newPublisher(opt.Sink)
+	s.pub = newPublisher(opt.Sink, opt.Faults)
 	go s.work()
 	return s, nil
 }

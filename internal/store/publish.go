@@ -10,20 +10,22 @@ const publishLimit = 1024
 // own, so that the writer waits for a slow sink only when the queue is full. It
 // never calls the writer.
 type publisher struct {
-	queue chan Batch
-	ended chan struct{}
-	quit  chan struct{} // closed: what is queued is dropped
-	once  sync.Once
+	queue  chan Batch
+	faults *Faults
+	ended  chan struct{}
+	quit   chan struct{} // closed: what is queued is dropped
+	once   sync.Once
 }
 
-func newPublisher(sink Sink) *publisher {
+func newPublisher(sink Sink, faults *Faults) *publisher {
 	if sink == nil {
 		sink = nobody{}
 	}
 	p := &publisher{
-		queue: make(chan Batch, publishLimit),
-		ended: make(chan struct{}),
-		quit:  make(chan struct{}),
+		queue:  make(chan Batch, publishLimit),
+		faults: faults,
+		ended:  make(chan struct{}),
+		quit:   make(chan struct{}),
 	}
 	go p.run(sink)
 	return p
@@ -37,6 +39,7 @@ func (p *publisher) run(sink Sink) {
 			return
 		default:
 			sink.Publish(b)
+			p.faults.Hit("published") // an error changes nothing any more
 		}
 	}
 }

@@ -11,7 +11,7 @@ type ToolCall struct {
 	CallID string
 	Name   string
 	Seq    int
-	Status string          // planned, executing, completed
+	Status string          // planned, executing, completed (turn_states.go)
 	Served json.RawMessage // of a client's tool, once it was requested
 }
 
@@ -39,9 +39,8 @@ type SeenRow struct {
 const maxSeen = 1024
 
 var (
-	qCallPlan   = stmt(`INSERT INTO tools (turn, call_id, name, seq, status) VALUES (?1, ?2, ?3, ?4, 'planned')`)
-	qCallStatus = stmt(`UPDATE tools SET status = ?3 WHERE turn = ?1 AND call_id = ?2`)
-	qCallOpen   = stmt(`SELECT call_id, name, seq, status, served FROM tools
+	qCallPlan = stmt(`INSERT INTO tools (turn, call_id, name, seq, status) VALUES (?1, ?2, ?3, ?4, 'planned')`)
+	qCallOpen = stmt(`SELECT call_id, name, seq, status, served FROM tools
 		WHERE turn = ?1 AND status IN ('planned', 'executing') ORDER BY seq`)
 	qCallLast  = stmt(`SELECT ifnull(max(seq), -1) FROM tools WHERE turn = ?1`)
 	qCallExist = stmt(`SELECT 1 FROM tools WHERE turn = ?1 AND call_id = ?2`)
@@ -68,11 +67,6 @@ func (tx *Tx) PlanCall(turn, bot, node int64, call ToolCall) error {
 		return err
 	}
 	return qCallIDAdd.exec(tx.Conn(), bot, call.CallID, node)
-}
-
-// SetCallStatus moves a call on.
-func (tx *Tx) SetCallStatus(turn int64, callID, status string) error {
-	return tx.mustChange(qCallStatus, turn, callID, status)
 }
 
 // OpenCalls calls f for a turn's calls without a result, in order.

@@ -7,11 +7,6 @@ import (
 )
 
 var (
-	qTurnPark = stmt(`UPDATE turns SET status = ?2, waiting = ?3, retries = ?4, paced_ms = ?5
-		WHERE id = ?1 AND status = 'running'`)
-	qTurnResume = stmt(`UPDATE turns SET status = 'running', waiting = NULL, paced_ms = ?2
-		WHERE id = ?1 AND status IN ('waiting', 'paced')`)
-	qTurnUnpark = stmt(`UPDATE turns SET waiting = NULL WHERE id = ?1`)
 	qTurnParked = stmt(`SELECT waiting FROM turns WHERE id = ?1`)
 	qBotStatus  = stmt(`UPDATE bots SET status = ?3 WHERE id = ?1 AND running_turn = ?2`)
 	// One for each partial index.
@@ -23,18 +18,6 @@ var (
 	qProcessEnd = stmt(`UPDATE processes SET status = ?2, result = ?3 WHERE id = ?1 AND status = 'running'`)
 	qProcessGot = stmt(`UPDATE processes SET delivered = ?2 WHERE id = ?1 AND delivered IS NULL`)
 )
-
-// ParkTurn records that a running turn waits without a task; status is waiting
-// or paced, record the park record.
-func (tx *Tx) ParkTurn(turn int64, status string, record json.RawMessage, retries, pacedMS int64) error {
-	return tx.mustChange(qTurnPark, turn, status, record, retries, pacedMS)
-}
-
-// ResumeTurn makes a parked turn run again.
-func (tx *Tx) ResumeTurn(turn, pacedMS int64) error { return tx.mustChange(qTurnResume, turn, pacedMS) }
-
-// ClearPark drops the park record of a turn that ends.
-func (tx *Tx) ClearPark(turn int64) error { return qTurnUnpark.exec(tx.Conn(), turn) }
 
 // ParkRecord is a turn's park record, nil when it has none.
 func ParkRecord(c *sqlite.Conn, turn int64) (record json.RawMessage, err error) {

@@ -45,19 +45,11 @@ var (
 	qTurnHead      = stmt(`SELECT substr(prompt, 1, ?2), prompt_node FROM turns WHERE id = ?1`)
 	qTurnSequence  = stmt(`SELECT last_id FROM turn_sequence`)
 	qTurnStep      = stmt(`UPDATE turn_sequence SET last_id = last_id + 1`)
-	qTurnInsert    = stmt(`INSERT INTO turns (id, bot, request_id, prompt, from_bot, from_bot_id, from_turn,
-		origin, status, workspace, model, delivery, expected_turn, model_rounds, input_tokens,
-		output_tokens, cached_input_tokens, retries, paced_ms)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0, 0, 0, 0, 0)`)
-	qTurnRetained = stmt(`INSERT INTO retained_turns (turn, bot) VALUES (?1, ?2)`)
-	qTurnStart    = stmt(`UPDATE turns SET status = 'running', started_ms = ?2 WHERE id = ?1`)
-	qTurnStatus   = stmt(`UPDATE turns SET status = ?2 WHERE id = ?1`)
-	qTurnEnd      = stmt(`UPDATE turns SET status = ?2, finished_ms = ?3, retries = ?4, paced_ms = ?5 WHERE id = ?1`)
-	qTurnInto     = stmt(`UPDATE turns SET into_turn = ?2, into_node = ?3 WHERE id = ?1`)
-	qTurnsInto    = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE into_turn = ?1 ORDER BY into_node`)
-	qTurnNode     = stmt(`SELECT id FROM nodes WHERE turn = ?1`)
-	qTurnShare    = stmt(`UPDATE turns SET prompt = '', prompt_node = ?2 WHERE id = ?1`)
-	qTurnRound    = stmt(`UPDATE turns SET model_rounds = model_rounds + 1, input_tokens = input_tokens + ?2,
+	qTurnRetained  = stmt(`INSERT INTO retained_turns (turn, bot) VALUES (?1, ?2)`)
+	qTurnsInto     = stmt(`SELECT ` + turnColumns + ` FROM turns WHERE into_turn = ?1 ORDER BY into_node`)
+	qTurnNode      = stmt(`SELECT id FROM nodes WHERE turn = ?1`)
+	qTurnShare     = stmt(`UPDATE turns SET prompt = '', prompt_node = ?2 WHERE id = ?1`)
+	qTurnRound     = stmt(`UPDATE turns SET model_rounds = model_rounds + 1, input_tokens = input_tokens + ?2,
 		output_tokens = output_tokens + ?3, cached_input_tokens = cached_input_tokens + ?4,
 		retries = ?5, paced_ms = ?6 WHERE id = ?1`)
 	qTurnCharge = stmt(`UPDATE turns SET input_tokens = input_tokens + ?2,
@@ -120,41 +112,6 @@ func Turns(c *sqlite.Conn, bot string, after int64, limit int, f func(*Turn) boo
 		return nil
 	}, bot, after, limit)
 }
-
-// InsertTurn gives t the next id and writes its row, with the mark that it has
-// records retention may drop.
-func (tx *Tx) InsertTurn(t *Turn) error {
-	c := tx.Conn()
-	if err := qTurnStep.exec(c); err != nil {
-		return err
-	}
-	if _, err := qTurnSequence.row(c, func(s *sqlite.Stmt) { t.ID = s.ColumnInt64(0) }); err != nil {
-		return err
-	}
-	err := qTurnInsert.exec(c, t.ID, t.Bot, t.RequestID, t.Prompt, null(t.FromBot), nullInt(t.FromBotID),
-		nullInt(t.FromTurn), null(t.Origin), t.Status, null(t.Workspace), null(t.Model), t.Delivery,
-		nullInt(t.ExpectedTurn))
-	if err != nil {
-		return err
-	}
-	return qTurnRetained.exec(c, t.ID, t.Bot)
-}
-
-// StartTurn marks a turn running since now, Unix milliseconds.
-func (tx *Tx) StartTurn(id, now int64) error { return tx.mustChange(qTurnStart, id, now) }
-
-// SetTurnStatus moves a waiting turn.
-func (tx *Tx) SetTurnStatus(id int64, status string) error {
-	return tx.mustChange(qTurnStatus, id, status)
-}
-
-// EndTurn gives a turn its last status.
-func (tx *Tx) EndTurn(id int64, status string, now, retries, pacedMS int64) error {
-	return tx.mustChange(qTurnEnd, id, status, now, retries, pacedMS)
-}
-
-// SteerTurn records which turn took a steer in, and its item there.
-func (tx *Tx) SteerTurn(id, into, node int64) error { return tx.mustChange(qTurnInto, id, into, node) }
 
 // SteersInto are the steers that a turn took in, in order.
 func SteersInto(c *sqlite.Conn, turn int64) (list []Turn, err error) {

@@ -3,6 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -114,13 +117,42 @@ func TestMigration(t *testing.T) {
 			t.Fatalf("the version is %s", got)
 		}
 	})
-	t.Run("a new store that cannot be finished stays empty and can be made later", func(t *testing.T) {
+	t.Run("RT-93 a new store that cannot be finished leaves no file but its lock, and can be made later", func(t *testing.T) {
 		path := storePath(t)
 		faults := &Faults{}
 		faults.At("migrate", func() error { return FaultFull })
 		_, err := Open(Options{Path: path, Faults: faults})
 		wantCode(t, err, protocol.StorageError)
+		left, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(left) != 1 || left[0].Name() != filepath.Base(path)+".owner-lock" {
+			t.Errorf("what is left: %v, %v", left, err)
+		}
 		mustClose(t, mustOpen(t, Options{Path: path}))
+	})
+	t.Run("what was there before a refused open stays: an empty store, a log without its store", func(t *testing.T) {
+		path := storePath(t)
+		faults := &Faults{}
+		faults.At("migrate", func() error { return FaultFull })
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(Options{Path: path, Faults: faults})
+		wantCode(t, err, protocol.StorageError)
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+		path = storePath(t)
+		if err := os.WriteFile(path+"-wal", []byte("somebody's work"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(Options{Path: path})
+		wantCode(t, err, protocol.StoreCorrupt)
+		if kept, err := os.ReadFile(path + "-wal"); string(kept) != "somebody's work" {
+			t.Errorf("the log holds %q, %v", kept, err)
+		}
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the store that was refused: %v", err)
+		}
 	})
 }
 

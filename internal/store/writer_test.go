@@ -516,6 +516,39 @@ func TestFaultsOfTheDisk(t *testing.T) {
 	})
 }
 
+func TestEveryPoint(t *testing.T) {
+	t.Run("a job passes every fault point once, in order, and an error of one is the job's", func(t *testing.T) {
+		faults := &Faults{}
+		s := mustOpen(t, Options{Path: storePath(t), Faults: faults})
+		points := make(chan string, 16)
+		fail := ""
+		faults.Every(func(point string) error {
+			points <- point
+			if point == fail {
+				return FaultFull
+			}
+			return nil
+		})
+		job := func(tx *Tx) error { tx.Emit(Event{}); return nil }
+		if err := s.Do("x", job); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"begin", "job:x", "wrote:x", "commit", "after-commit", "after-answer", "published"} {
+			if got := <-points; got != want {
+				t.Fatalf("%s came in the place of %s", got, want)
+			}
+		}
+		fail = "wrote:x"
+		if err := s.Do("x", job); protocol.CodeOf(err) != protocol.StorageError {
+			t.Errorf("the job gave %v", err)
+		}
+		faults.Every(nil)
+		if err := s.Do("x", job); err != nil {
+			t.Errorf("without faults: %v", err)
+		}
+	})
+}
+
 func TestPublisher(t *testing.T) {
 	t.Run("events come in cursor order from many jobs at once, each once", func(t *testing.T) {
 		sink := &recorder{}
@@ -580,7 +613,7 @@ func TestPublisher(t *testing.T) {
 		}
 	})
 	t.Run("closing does not wait for a dead sink for ever", func(t *testing.T) {
-		p := newPublisher(sinkFunc(func(Batch) { select {} }))
+		p := newPublisher(sinkFunc(func(Batch) { select {} }), nil)
 		for range publishLimit + 1 {
 			p.publish(Batch{Events: []Event{{}}})
 		}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"agent/protocol"
+
+	"github.com/go-json-experiment/json"
+)
+
+var configureVerb = verb{
+	name: "configure", short: "change an existing bot",
+	long: "Changes what is named of a bot and leaves the rest, and prints its record. A turn\n" +
+		"under way meets new settings, reasoning and budget at its next model call; model\n" +
+		"and folder are those of later turns.",
+	declare: func(a *app, t *table) func(context.Context, []string) error {
+		f := &configure{app: a, table: t, common: a.common(t)}
+		f.declare()
+		f.start = t.starts()
+		return f.run
+	},
+}
+
+// configure is one change under way.
+type configure struct {
+	app    *app
+	table  *table
+	common *common
+	start  *startup
+
+	bot, model, workspace, reasoning   string
+	clientTools                        string
+	id, budget                         int64
+	noWorkspace, noBudget, noReasoning bool
+	settings                           botSettings
+}
+
+func (f *configure) declare() {
+	t := f.table
+	t.filled(&f.bot, "bot", "NAME", "the bot; required")
+	t.number(&f.id, "bot-id", 1, mostInteger, "only the bot of this id, whoever has the name")
+	f.settings.set(t, ofVerb)
+	f.settings.unset(t, ofVerb)
+	t.filled(&f.model, "model", "P/M", "PROVIDER/MODEL of the same family")
+	t.path(&f.workspace, "workspace", "DIR", "the folder it works in")
+	t.toggle(&f.noWorkspace, "no-workspace", "it has no folder: each prompt must name one")
+	t.number(&f.budget, "budget-tokens", 1, mostInteger, "tokens it may use in all, those it has used included")
+	t.toggle(&f.noBudget, "no-budget", "it may use any number of tokens")
+	reasoning := t.choice(&f.reasoning, "reasoning", "how long the model thinks", reasoningLevels...)
+	t.alias(reasoning, "effort", nil)
+	t.toggle(&f.noReasoning, "no-reasoning", "the model thinks as long as it does by itself")
+	t.path(&f.clientTools, "client-tools", "FILE", "the tools that programs serve to it: a JSON list in place of the one it has; [] for none")
+}
+
+// changes are the flags of which a line needs one.
+var changes = []string{"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning", "client-tools"}
+
+func (f *configure) run(ctx context.Context, _ []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	if inside() {
+		return protocol.Fail(protocol.InsideABot, "configure widens what a bot may do, and a bot's shell runs it; ask the person")
+	}
+	r, err := f.request()
+	if err != nil {
+		return err
+	}
+	l, err := f.app.connect(ctx, f.common, f.start, startExisting)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return f.app.ask(ctx, l, protocol.OpConfigure, r)
+}
+
+func (f *configure) check() error {
+	given := f.table.given
+	if err := f.table.require("bot"); err != nil {
+		return err
+	}
+	changed := false
+	for _, name := range changes {
+		changed = changed || given(name)
+	}
+	if !changed {
+		return usagef("configure needs a change; agent configure --help lists them")
+	}
+	for _, name := range []string{"workspace", "budget-tokens", "reasoning"} {
+		no := "no-" + name
+		if name == "budget-tokens" {
+			no = "no-budget"
+		}
+		if given(name) && given(no) {
+			return usagef("--%s with --%s", name, no)
+		}
+	}
+	if err := f.settings.check(); err != nil {
+		return err
+	}
+	if err := checkModel("--model", f.model); err != nil {
+		return err
+	}
+	return checkFolder(f.workspace)
+}
+
+// request is the change on the wire. It reads the file that the line names.
+func (f *configure) request() (*protocol.Configure, error) {
+	r := &protocol.Configure{
+		Bot: f.bot, BotID: f.id,
+		Workspace:    change(f.workspace, f.noWorkspace),
+		BudgetTokens: change(f.budget, f.noBudget),
+		Reasoning:    change(f.reasoning, f.noReasoning),
+		Model:        change(f.model, false),
+	}
+	set, err := f.settings.wire()
+	if err != nil {
+		return nil, err
+	}
+	if set != nil {
+		r.Settings = protocol.Set(*set)
+	}
+	if f.clientTools != "" {
+		list, err := readClientTools(f.clientTools)
+		if err != nil {
+			return nil, err
+		}
+		r.ClientTools = protocol.Set(list)
+	}
+	return r, nil
+}
+
+// change is a field of configure: a value, null, or absent.
+func change[T comparable](value T, clear bool) protocol.Opt[T] {
+	var none T
+	switch {
+	case clear:
+		return protocol.Null[T]()
+	case value == none:
+		return protocol.Opt[T]{}
+	}
+	return protocol.Set(value)
+}
+
+// readClientTools reads a JSON list of tools that programs serve. What the
+// daemon can judge it judges; here the file has the list's form, since a field
+// that is misspelt must not be lost.
+func readClientTools(path string) ([]protocol.ClientTool, error) {
+	wrong := func(why string) error {
+		return protocol.Fail(protocol.InvalidClientTool, "--client-tools "+path+": "+why)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, wrong(err.Error())
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, protocol.MaxLine+1))
+	switch {
+	case err != nil:
+		return nil, wrong(err.Error())
+	case len(text) > protocol.MaxLine:
+		return nil, wrong(fmt.Sprintf("it is over %d bytes", protocol.MaxLine))
+	}
+	list := []protocol.ClientTool{}
+	if err := json.Unmarshal(text, &list, json.RejectUnknownMembers(true)); err != nil {
+		return nil, wrong("it is no JSON list of tools with name, description, parameters, tag, gated and expire_ms: " + err.Error())
+	}
+	if list == nil { // null
+		return nil, wrong("it is null; [] is no tools")
+	}
+	return list, nil
+}

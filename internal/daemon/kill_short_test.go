@@ -1,0 +1,11 @@
+//go:build !long
+
+package daemon_test
+
+// How much of it is tried in the common run; the long one tries all.
+const (
+	killSamples  = 12 // points, spread over the scenario
+	faultSamples = 2  // points of each kind
+	loadSeeds    = 1
+	loadKills    = 6
+)
