@@ -458,19 +458,25 @@ func TestKillAmongPictures(t *testing.T) {
 	p := h.start()
 	k := p.dial()
 	k.bot("Ada", h.workspace, "echo")
-	var paths []string
-	for i := range 8 {
-		path := filepath.Join(h.workspace, fmt.Sprintf("n%d.png", i))
-		noisy(t, path, 1600+i, 300)
-		paths = append(paths, path)
+	one, _ := h.picture(t, 1)
+	two, _ := h.picture(t, 2)
+	// Six that take long, so that the kill finds the child at work.
+	large := filepath.Join(h.workspace, "large.png")
+	var buf bytes.Buffer
+	fast := png.Encoder{CompressionLevel: png.BestSpeed}
+	if err := fast.Encode(&buf, image.NewGray(image.Rect(0, 0, 6000, 6000))); err != nil {
+		t.Fatal(err)
 	}
-	id := k.request("submit", submission("Ada", "r1", "look", naming(paths...)))
+	if err := os.WriteFile(large, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{one, two, large, large, large, large, large, large}
+	k.request("submit", submission("Ada", "r1", "look", naming(paths...)))
 	other := p.dial()
 	for st := (protocol.Stats{}); st.Store.Operations["keep_picture"].Count < 2; {
 		other.ask(&st, "stats", "")
 	}
 	p.kill()
-	_ = id
 	t.Run("RT-91 a kill between the pictures and their submission leaves neither", func(t *testing.T) {
 		p = h.start()
 		k = p.dial()
