@@ -37,7 +37,7 @@ type ToolCall struct {
 // ToolOutput is what a handler gives the model.
 type ToolOutput struct {
 	Text     string   // at most 512 KiB
-	Pictures []string // absolute paths
+	Pictures []string // absolute paths, at most 8 files as protocol.Submit takes them
 	External bool     // it holds content from outside
 }
 

@@ -17,7 +17,10 @@ type Submit struct {
 	ExpectedTurn int64    `json:"expected_turn,omitzero"` // a request that says 0 arrives as -1
 	From         *From    `json:"from,omitzero"`
 	Origin       string   `json:"origin,omitzero"`
-	Pictures     []string `json:"pictures,omitzero"`
+	// Pictures are absolute paths, at most MaxPictures, of PNG, JPEG, GIF or WebP
+	// files of at most MaxPictureBytes. The daemon reads them before it answers; a
+	// request that it knows already reads and compares none.
+	Pictures []string `json:"pictures,omitzero"`
 }
 
 // Interrupt ends a turn; the answer is Interrupted.
@@ -189,7 +192,7 @@ type ToolResult struct {
 	Tag      string      `json:"tag"`
 	Output   Opt[string] `json:"output,omitzero"`
 	Error    *ToolError  `json:"error,omitzero"`
-	Pictures []string    `json:"pictures,omitzero"`
+	Pictures []string    `json:"pictures,omitzero"` // with Output; as in Submit
 	External bool        `json:"external,omitzero"`
 	Lease    int64       `json:"lease,omitzero"` // a request that says 0 arrives as -1
 }

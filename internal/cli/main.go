@@ -15,7 +15,7 @@ import (
 // returns the exit status (section 5).
 func Main() int {
 	args := os.Args[1:]
-	if len(args) > 0 && (args[0] == "internal-read" || args[0] == "internal-picture") {
+	if len(args) > 0 && tool.IsHelper(args[0]) {
 		return tool.HelperMain(args) // a helper child of the daemon
 	}
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}

@@ -173,6 +173,7 @@ func (r *run) send(ctx context.Context) error {
 	s := &protocol.Submit{
 		Bot: r.bot, BotID: r.botID, RequestID: r.requestID, Prompt: r.prompt, Workspace: r.workspace,
 		Model: r.model, Delivery: protocol.Delivery(r.delivery), ExpectedTurn: r.turn, Origin: r.origin,
+		Pictures: r.pictures,
 	}
 	sub, err := r.link.Submit(ctx, s)
 	if err != nil {

@@ -17,6 +17,7 @@ type runFlags struct {
 	modelSource              string // where the model came from, when not from its flag
 	new, detach              bool
 	botID, turn              int64
+	pictures                 []string
 }
 
 // newBotFlags are those that only a new bot takes.
@@ -45,6 +46,7 @@ func (r *run) declare(t *table) {
 	t.filled(&r.requestID, "request-id", "ID", "idempotency key: the same line with the same id again answers the first time's")
 	t.filled(&r.model, "model", "P/M", "PROVIDER/MODEL: a new bot's, default AGENT_MODEL; for a continued one of this turn only")
 	t.path(&r.workspace, "workspace", "DIR", "the folder: a new bot's, default this one; for a continued one of this turn only")
+	t.pathsOf(&r.pictures, "picture", "FILE", "a PNG, JPEG, GIF or WebP to show with the prompt; again for more, at most 8")
 	t.filled(&r.origin, "origin", "NAME", "what sent it when neither a person nor a bot's turn did")
 
 	n := &r.newBot
@@ -102,6 +104,8 @@ func (r *run) conflicts() error {
 		return usagef("--instructions with --instructions-file")
 	case given("compaction-instructions") && given("compaction-instructions-file"):
 		return usagef("--compaction-instructions with --compaction-instructions-file")
+	case len(r.pictures) > protocol.MaxPictures:
+		return usagef("--picture %d times; a prompt has at most %d", len(r.pictures), protocol.MaxPictures)
 	case r.origin != "" && inside():
 		return usagef("--origin inside a bot's shell: what is sent there comes from the bot")
 	}
@@ -160,6 +164,9 @@ func (r *run) checkNames() error {
 	if err := checkFolder(r.workspace); err != nil {
 		return err
 	}
+	if err := r.checkPictures(); err != nil {
+		return err
+	}
 	if r.requestID != "" && !protocol.ValidName(r.requestID) {
 		return protocol.Fail(protocol.InvalidName, "--request-id "+r.requestID+": it is 1 to 128 of A-Z a-z 0-9 - _ .")
 	}
@@ -189,6 +196,22 @@ func checkFolder(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, "--workspace "+path+" is no folder")
+	}
+	return nil
+}
+
+// checkPictures sees to it that no bot is made for a picture that is not there.
+// A bot that is continued may have had this very request, with its pictures:
+// the daemon knows, and looks at no file then.
+func (r *run) checkPictures() error {
+	if !r.making() {
+		return nil
+	}
+	for _, path := range r.pictures {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+			return protocol.Fail(protocol.InvalidPicture, "--picture "+path+" is no file")
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"agent/internal/fakemodel"
@@ -222,6 +223,7 @@ func TestOutput(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, `[{"match":{"prefix":"big"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"head -c 200000 /dev/zero | tr '\\0' x"}}]},{"text":"${last}"}]},
 		{"match":{"prefix":"huge"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"yes 0123456789 | head -c 5242880"}}]},{"text":"done"}]},
+		{"match":{"prefix":"wide"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"yes 'é ä' | head -c 180000"}}]},{"text":"done"}]},
 		{"match":{"prefix":"page"},"steps":[{"calls":[{"tool":"read","arguments":{"artifact":"1/call-1-0/stdout"}}]},{"text":"${last}"}]}]`)
 	p := h.start()
 	k := p.dial()
@@ -284,6 +286,43 @@ func TestOutput(t *testing.T) {
 		k.ask(&page, "artifact", fmt.Sprintf(`"bot":"Ada","turn":%d,"call_id":"call-3-0","stream":"stdout","offset":5242000`, sub.Turn))
 		if page.TotalBytes != 5<<20 || !page.Done || !strings.HasPrefix(page.Text, "4567") && len(page.Text) != 880 {
 			t.Errorf("page %+v", page)
+		}
+		os.Remove(files[0])
+		if err := syscall.Mkfifo(files[0], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		k.refused(protocol.ArtifactNotFound, "artifact", fmt.Sprintf(`"bot":"Ada","turn":%d,"call_id":"call-3-0","stream":"stdout"`, sub.Turn))
+	})
+	t.Run("RT-26 pages begin at any character of a packed stream and end with a whole one", func(t *testing.T) {
+		k.run("Ada", "r-wide", "wide")
+		turn := k.submit("Ada", "r-wide", "wide", "").Turn // the same one
+		p.stop(k)
+		if n := h.onStore(`SELECT length(data) FROM artifacts WHERE raw_bytes = 180000`)[0]; n == 0 || n > 10_000 {
+			t.Errorf("180,000 bytes of repeated text are kept in %d", n)
+		}
+		p = h.start()
+		k = p.dial()
+		page := func(offset, limit int) (page protocol.ArtifactPage) {
+			k.ask(&page, "artifact", fmt.Sprintf(`"bot":"Ada","turn":%d,"call_id":"call-5-0","stream":"stdout","offset":%d,"limit":%d`, turn, offset, limit))
+			return page
+		}
+		for _, row := range []struct {
+			offset, limit int
+			text          string
+			next          int64
+			done          bool
+		}{
+			{0, 4, "é ", 3, false},
+			{16384 - 2, 6, " ä\né", 16388, false}, // over the border of two blocks
+			{179994, 65536, "é ä\n", 180000, true},
+			{180000, 4, "", 180000, true},
+		} {
+			if p := page(row.offset, row.limit); p.Text != row.text || p.NextOffset != row.next || p.Done != row.done || p.TotalBytes != 180_000 {
+				t.Errorf("the page at %d: %+v", row.offset, p)
+			}
+		}
+		for _, offset := range []int{1, 180_001} {
+			k.refused(protocol.InvalidArtifactPage, "artifact", fmt.Sprintf(`"bot":"Ada","turn":%d,"call_id":"call-5-0","stream":"stdout","offset":%d`, turn, offset))
 		}
 	})
 	t.Run("read pages the artifact for the bot that made it and for no other", func(t *testing.T) {

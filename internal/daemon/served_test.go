@@ -262,3 +262,21 @@ func TestServedFamilies(t *testing.T) {
 		model.Verify(t)
 	})
 }
+
+func TestStubOfAServedResult(t *testing.T) {
+	t.Parallel()
+	h, p, k := servedHost(t, 60_000, "")
+	s := p.dial()
+	lease := s.serve("sonny", 60_000)
+	for i, output := range []string{strings.Repeat("a", 4000), "short"} {
+		sub := k.submit("Ada", fmt.Sprint("r", i), "one x", "")
+		s.ask(nil, "tool_result", fmt.Sprintf(`%s,"output":%q`, address(sub.Turn, s.push().Data.CallID, lease.Lease), output))
+		k.until("turn_finished", sub.Turn)
+	}
+	p.stop(k)
+	t.Run("a long result has a stub as other tools' have, a short one has none", func(t *testing.T) {
+		if n := h.rows("stubs")["stubs"]; n != 1 {
+			t.Errorf("%d stubs", n)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 
 	"agent/internal/model"
 	"agent/internal/store"
+	"agent/internal/tool"
 	"agent/internal/window"
 	"agent/protocol"
 )
@@ -25,6 +26,8 @@ type admission struct {
 	delivery protocol.Delivery
 	folder   folder // of req.Workspace
 	slot     bool   // an active slot is held for this submission
+	pictures []tool.PictureData
+	looking  bool // only to be judged: its pictures are not looked at yet
 
 	delta  delta
 	answer protocol.Submitted
@@ -32,8 +35,9 @@ type admission struct {
 }
 
 // Submit admits a submission. done is called once, after the commit that the
-// answer reports, on the store's goroutine; it must not block. Submissions of
-// one caller are admitted in the order of its calls.
+// answer reports, on the store's goroutine or in the call; it must not block.
+// Submissions of one caller are admitted in the order of its calls: one with
+// pictures returns once they are kept.
 func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *protocol.Error)) {
 	a := &admission{e: e, req: req, delivery: req.Delivery}
 	if a.delivery == "" {
@@ -44,10 +48,24 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 		return
 	}
 	a.folder = checkFolder(req.Workspace)
+	if len(req.Pictures) > 0 {
+		settled, err := a.takePictures()
+		switch {
+		case err != nil:
+			done(nil, err)
+			return
+		case settled:
+			done(&a.answer, nil)
+			return
+		}
+	}
 	e.store.Go("submit", a.run, func(err error) {
 		started := err == nil && a.start != nil
 		if err != nil {
 			e.pending.undo(&a.delta)
+		}
+		if err != nil || a.answer.Duplicate {
+			e.dropPictures(a.pictures)
 		}
 		switch {
 		case started:
@@ -61,6 +79,22 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 		}
 		done(&a.answer, nil)
 	})
+}
+
+// takePictures keeps the pictures of a submission that every other check lets
+// through (protocol.md 8, submit). settled says that it has its answer already,
+// as a request that was admitted before has.
+func (a *admission) takePictures() (settled bool, err *protocol.Error) {
+	a.looking = true
+	if err := a.e.store.Do("submit_check", a.run); err != nil {
+		return false, asError(err)
+	}
+	a.looking = false
+	if a.answer.Duplicate {
+		return true, nil
+	}
+	a.pictures, err = a.e.takePictures(a.req.Pictures)
+	return false, err
 }
 
 func (a *admission) checkShape() *protocol.Error {
@@ -78,15 +112,13 @@ func (a *admission) checkShape() *protocol.Error {
 		return protocol.Fail(protocol.InvalidOrigin, "from and origin exclude each other")
 	case r.Origin != "" && !protocol.ValidName(r.Origin):
 		return protocol.Fail(protocol.InvalidOrigin, "an origin is 1 to 128 bytes of letters, digits, - _ .")
-	case len(r.Pictures) > 0:
-		return protocol.Fail(protocol.InvalidPicture, "this daemon takes no pictures with a prompt (its capabilities lack it); let the bot read them")
 	}
 	if r.Model != "" {
 		if _, _, ok := protocol.ParseModelRef(r.Model); !ok {
 			return protocol.Fail(protocol.InvalidModel, "a model is PROVIDER/MODEL")
 		}
 	}
-	return nil
+	return checkPictures(r.Pictures)
 }
 
 // run is the job. It takes a slot, and gives one that it turns out not to need
@@ -151,7 +183,16 @@ func (a *admission) job(tx *store.Tx) error {
 	if err := a.checkFrom(c); err != nil {
 		return err
 	}
-	return a.write(tx, &bot, busy, workspace)
+	starts := !busy && a.slot && !e.isClosing()
+	if !starts {
+		if err := a.checkPending(); err != nil {
+			return err
+		}
+	}
+	if a.looking {
+		return nil
+	}
+	return a.write(tx, &bot, busy, starts, workspace)
 }
 
 // reconcile answers a known request id (runtime.md 7).
@@ -248,7 +289,7 @@ func checkFrom(c *store.Conn, f *protocol.From) (int64, error) {
 }
 
 // write records the turn as running, ready or queued.
-func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace string) error {
+func (a *admission) write(tx *store.Tx, bot *store.Bot, busy, starts bool, workspace string) error {
 	e, r := a.e, a.req
 	t := store.Turn{
 		Bot: bot.Name, RequestID: r.RequestID, Prompt: r.Prompt, Origin: r.Origin, Workspace: workspace,
@@ -257,7 +298,6 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 	if r.From != nil {
 		t.FromBot, t.FromBotID, t.FromTurn = r.From.Bot, r.From.BotID, r.From.Turn
 	}
-	starts := !busy && a.slot && !e.isClosing()
 	switch {
 	case starts:
 		t.Status, t.StartedMS = protocol.StatusRunning, e.nowMS()
@@ -265,11 +305,6 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 		t.Status = protocol.StatusQueued
 	default:
 		t.Status = protocol.StatusReady
-	}
-	if !starts {
-		if err := a.checkPending(); err != nil {
-			return err
-		}
 	}
 	row := t
 	if starts && len(t.Prompt) >= sharedPrompt {
@@ -279,6 +314,9 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 		return err
 	}
 	t.ID = row.ID
+	if err := tx.AddTurnPictures(t.ID, shown(a.pictures)); err != nil {
+		return err
+	}
 	if starts {
 		task, cursor, err := e.start(tx, bot, &t)
 		if err != nil {

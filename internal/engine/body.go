@@ -217,7 +217,7 @@ func (b *body) changed(c *store.Conn, n *viewNode) error {
 // text makes the item's bytes up to its next picture.
 func (b *body) text(n *viewNode) error {
 	end := len(b.whole)
-	if n.pics != nil {
+	if n.pics != nil && n.pics.shows() {
 		if at, hash := model.FindPlaceholder(b.whole); at == 0 {
 			bytes := n.pics.bytesOf(hash)
 			if bytes < 0 {

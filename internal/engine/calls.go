@@ -52,6 +52,7 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	res := work.Run(ctx, env, call.Arguments)
 	cancel()
 	if s := t.stopped(); s != nil {
+		t.e.dropPictures(res.Pictures)
 		return s // what it did is unknown to the model; the ending says so
 	}
 	return t.finishCall(call, res)
@@ -111,16 +112,13 @@ func (t *task) finishCall(call *model.Call, res tool.Result) error {
 
 // finishCallWith is finishCall of a result that delivers commands' results.
 func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) error {
-	out := model.Result{CallID: call.ID, Output: res.Output, Failed: res.Failed}
-	var rows []store.PictureRow
-	for _, p := range res.Pictures {
-		out.Pictures = append(out.Pictures, p.Picture)
-		rows = append(rows, store.PictureRow{Hash: p.Hash, MediaType: p.MediaType, Width: p.Width, Height: p.Height, Data: p.Data})
-	}
+	rows := shown(res.Pictures)
+	out := model.Result{CallID: call.ID, Output: res.Output, Failed: res.Failed, Pictures: inItem(rows)}
 	item := t.codec.Result(out)
+	packArtifacts(&res)
 	var head int64
 	err := t.e.store.Do("call_finish", func(tx *store.Tx) (err error) {
-		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows, Stub: t.stubOf(out)}); err != nil {
+		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows, Stub: stubOf(t.codec, t.effective, out)}); err != nil {
 			return err
 		}
 		if err := tx.SetHead(t.bot, t.turn, head); err != nil {
@@ -144,6 +142,7 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 		return err
 	})
 	if err != nil {
+		t.e.dropPictures(res.Pictures)
 		return err
 	}
 	t.head = head
@@ -188,7 +187,15 @@ func (t *task) keep(tx *store.Tx, callID string, node int64, res *tool.Result) e
 	return tx.SetNote(t.bot, node, bot.Note, *res.Note)
 }
 
-// keepArtifacts records the streams that a call or a command kept.
+// packArtifacts packs the streams of a result that go into rows, before the job
+// that records them: the store's worker never compresses (runtime.md 12).
+func packArtifacts(res *tool.Result) {
+	for i := range res.Artifacts {
+		res.Artifacts[i].Data = store.Pack(res.Artifacts[i].Data)
+	}
+}
+
+// keepArtifacts records the streams that a call or a command kept, packed.
 func (e *Engine) keepArtifacts(tx *store.Tx, turn int64, callID string, res *tool.Result) error {
 	for _, a := range res.Artifacts {
 		row := store.ArtifactRow{Stream: a.Stream, Data: a.Data, Bytes: a.Bytes, Truncated: a.Truncated}
@@ -213,7 +220,7 @@ func (t *task) env(call *model.Call) *tool.Env {
 		Bot: t.name, BotID: t.bot, Turn: t.turn, CallID: call.ID, Workspace: t.workspace,
 		Environ: t.environ(), Shell: cfg.Shell, FilesDir: filepath.Join(t.e.store.FilesDir(), strconv.FormatInt(t.bot, 10)),
 		Redact: cfg.Redact, Processes: t.e.processes, Captures: t.e.captures, IsStoreFile: t.e.store.IsStoreFile,
-		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t},
+		SelfExe: cfg.Self, Seen: seen{t}, Past: &past{t: t}, Pictures: pictureKeeper{t.e}, TextOnly: t.e.takesNoPictures(t.model),
 		Cause: func() tool.StopCause {
 			if s := t.stopped(); s != nil {
 				return s.kind

@@ -221,7 +221,11 @@ func (b *batch) fits(tx *store.Tx, s *store.Turn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	own.Bytes += int64(len(b.t.codec.User(senderOf(s).Text(s.Prompt), nil)))
+	pictures, err := store.TurnPictures(tx.Conn(), s.ID)
+	if err != nil {
+		return false, err
+	}
+	own.Bytes += int64(len(b.t.codec.User(senderOf(s).Text(s.Prompt), inItem(pictures))) + len(pictures)*store.PictureWeight)
 	own.Items++
 	return b.t.limits().Share(75).Fits(own, pinned), nil
 }

@@ -17,15 +17,16 @@ func (t *task) policy() window.Policy {
 }
 
 // stubOf makes a result's stub, for bots whose model can follow it: those that
-// have read. A result with pictures has none: read gives text alone.
-func (t *task) stubOf(r model.Result) func(int64) []byte {
-	if len(r.Pictures) > 0 || !contains(t.effective, "read") {
+// have read among the tools they may call. A result with pictures has none: read
+// gives text alone.
+func stubOf(codec model.Codec, tools []string, r model.Result) func(int64) []byte {
+	if len(r.Pictures) > 0 || !contains(tools, "read") {
 		return nil
 	}
 	return func(node int64) []byte {
 		short := r
 		short.Output = window.Stub(r.Output, node)
-		return t.codec.Result(short)
+		return codec.Result(short)
 	}
 }
 

@@ -238,6 +238,9 @@ func (e *Engine) endWaiting(tx *store.Tx, bot *store.Bot, t *store.Turn, end end
 	if err := tx.DropTurn(t.ID, end.status, e.nowMS()); err != nil {
 		return err
 	}
+	if err := tx.DropTurnPictures(t.ID); err != nil {
+		return err
+	}
 	if _, err := tx.AddEvent(bot.ID, bot.Name, t.ID, protocol.KindTurnFinished, end.data()); err != nil {
 		return err
 	}

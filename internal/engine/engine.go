@@ -95,10 +95,12 @@ type Engine struct {
 	waits     waits
 	procs     processes
 	served    served
+	looks     looks
 
 	mu       sync.Mutex
 	live     map[int64]*task       // by bot id: from the commit that starts a turn to the one that ends it
 	parked   map[int64]*parkedTurn // by bot id: from the commit that parks a turn
+	textOnly map[string]bool       // models, PROVIDER/MODEL, that said they take no pictures
 	wakes    []*parkedTurn         // parked turns whose condition is met, first come first
 	active   int64                 // slots taken, reservations included
 	ready    int64                 // ready turns, as of the last commit
@@ -115,7 +117,7 @@ type Engine struct {
 // New makes an engine. It runs nothing until Recover.
 func New(cfg Config) *Engine {
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, parked: map[int64]*parkedTurn{}, tools: map[string]tool.Tool{},
+		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, parked: map[int64]*parkedTurn{}, textOnly: map[string]bool{}, tools: map[string]tool.Tool{},
 		processes: tool.NewSlots(int(cfg.Limits.Processes)),
 		captures:  tool.NewBudget(16 << 20),
 	}
@@ -127,6 +129,7 @@ func New(cfg Config) *Engine {
 	e.toolSets.init(e)
 	e.procs.init()
 	e.served.init()
+	e.looks.init()
 	return e
 }
 

@@ -104,6 +104,7 @@ func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closing = true
 	e.mu.Unlock()
+	e.looks.cancel()
 	// What was in the store's queue before this job may still start a turn;
 	// what comes behind it may not.
 	_ = e.store.Do("close", func(*store.Tx) error { return nil })

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -193,11 +194,12 @@ func (e *Engine) findArtifact(ctx context.Context, name string, turn int64, call
 
 // artifactReader reads a retained stream in pieces, from its row or its file.
 type artifactReader struct {
-	e    *Engine
-	ctx  context.Context
-	ref  store.ArtifactRef
-	at   int64
-	file *os.File
+	e     *Engine
+	ctx   context.Context
+	ref   store.ArtifactRef
+	at    int64
+	file  *os.File
+	block store.Block
 }
 
 func (e *Engine) openArtifact(ctx context.Context, ref store.ArtifactRef) *artifactReader {
@@ -217,25 +219,40 @@ func (r *artifactReader) ReadAt(p []byte, at int64) (int, error) {
 	}
 	p = p[:min(int64(len(p)), r.ref.Bytes-at)]
 	if r.ref.File == "" {
-		n := 0
-		err := r.e.read(r.ctx, "artifact_page", func(c *store.Conn) (err error) {
-			n, err = store.ArtifactAt(c, r.ref, at, p)
-			return err
+		err := r.e.read(r.ctx, "artifact_page", func(c *store.Conn) error {
+			return store.ArtifactAt(c, &r.ref, &r.block, at, p)
 		})
-		return n, err
-	}
-	if r.file == nil {
-		path, err := r.e.store.SpillPath(r.ref.File)
 		if err != nil {
 			return 0, err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			return 0, protocol.Fail(protocol.ArtifactNotFound, "the file of the stream is gone")
+		return len(p), nil
+	}
+	if r.file == nil {
+		if err := r.openFile(); err != nil {
+			return 0, err
 		}
-		r.file = f
 	}
 	return r.file.ReadAt(p, at)
+}
+
+// openFile opens a spilled stream. What stands in its place by now may be
+// anything: only a file that is as long as the stream was is read.
+func (r *artifactReader) openFile() error {
+	path, err := r.e.store.SpillPath(r.ref.File)
+	if err != nil {
+		return err
+	}
+	gone := protocol.Fail(protocol.ArtifactNotFound, "the file of the stream is gone")
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return gone
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() < r.ref.Bytes {
+		f.Close()
+		return gone
+	}
+	r.file = f
+	return nil
 }
 
 func (r *artifactReader) Close() error {

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +24,8 @@ type itemPictures struct {
 
 type shownPicture struct {
 	store.PictureInfo
-	out bool // a line of text stands for it
+	out      bool // a line of text stands for it
+	textOnly bool // since the model takes none
 }
 
 func (p *shownPicture) picture() model.Picture {
@@ -37,6 +40,7 @@ func (v *view) choosePictures(c *store.Conn, t *task) error {
 	if t.last != nil {
 		met = max(met, t.last.head)
 	}
+	textOnly := t.e.takesNoPictures(t.model)
 	var sizes []int64
 	var sent []*shownPicture
 	fresh := 0
@@ -50,7 +54,8 @@ func (v *view) choosePictures(c *store.Conn, t *task) error {
 		}
 		for j := range n.pics.list {
 			p := &n.pics.list[j]
-			if p.out = p.Refused; p.out {
+			p.textOnly = textOnly
+			if p.out = p.Refused || textOnly; p.out {
 				continue
 			}
 			sent = append(sent, p)
@@ -155,8 +160,11 @@ func pathIn(text string) string {
 // line stands for a picture.
 func (p *shownPicture) line(path string) string {
 	why := "no longer sent"
-	if p.Refused {
+	switch {
+	case p.Refused:
 		why = "not sent, the provider refused it"
+	case p.textOnly:
+		why = "not sent, the model takes none"
 	}
 	return fmt.Sprintf("[picture %s: %s]", why, p.name(path))
 }
@@ -164,7 +172,7 @@ func (p *shownPicture) line(path string) string {
 // name says which picture it is.
 func (p *shownPicture) name(path string) string {
 	facts := fmt.Sprintf("%s, %dx%d, %d bytes", p.MediaType, p.Width, p.Height, p.Bytes)
-	if path == "" {
+	if path = cmp.Or(p.Path, path); path == "" {
 		return facts
 	}
 	return path + ", " + facts
@@ -179,6 +187,11 @@ func (p *itemPictures) grown() (n int64) {
 		}
 	}
 	return n
+}
+
+// shows reports whether any picture is put in.
+func (p *itemPictures) shows() bool {
+	return slices.ContainsFunc(p.list, func(pic shownPicture) bool { return !pic.out })
 }
 
 // outs says of each picture whether a line stands for it.
@@ -202,6 +215,10 @@ func (p *itemPictures) bytesOf(hash [32]byte) int64 {
 
 var (
 	saysPicture = regexp.MustCompile(`(?i)\b(image|picture)`)
+	// What says that a model takes no picture at all, and not that one is bad.
+	saysTextOnly = regexp.MustCompile(`(?i)(do(es)? not|doesn't|cannot|can't) (support|accept|take|handle) (image|picture|vision)s?\b( input| content)?` +
+		`|(image|picture|vision) inputs? (is|are) (not supported|unsupported|disabled)` +
+		`|image_url is only supported by certain models|at most 0 images?\b|no endpoints found that support image input`)
 	// Where a provider says the picture is: an item's index, then maybe a part's.
 	itemPlace = regexp.MustCompile(`\b(?:messages|input)[.\[](\d+)`)
 	partPlace = regexp.MustCompile(`\bcontent[.\[](\d+)|\boutput[.\[](\d+)`)
@@ -213,31 +230,21 @@ var (
 // those that no answered call has shown, or else all.
 func (t *task) setAside(v *view, err error) error {
 	var fail *model.Error
-	if !errors.As(err, &fail) || fail.Code != "provider_http_400" || !saysPicture.MatchString(fail.Detail) || t.stopped() != nil {
+	if !errors.As(err, &fail) || t.stopped() != nil {
+		return err
+	}
+	textOnly := saysTextOnly.MatchString(fail.Detail)
+	switch {
+	case fail.Code == "provider_http_400" && saysPicture.MatchString(fail.Detail):
+	case fail.Code == "provider_http_404" && textOnly: // no such model for this request
+	default:
 		return err
 	}
 	bad := v.refusedPictures(fail.Detail, t.last)
 	if len(bad) == 0 {
 		return err
 	}
-	names := make([]string, len(bad))
-	werr := t.e.store.Do("set_aside", func(tx *store.Tx) error {
-		for i, b := range bad {
-			item, ok, err := store.ItemOf(tx.Conn(), nil, b.node)
-			if err != nil || !ok {
-				return badItem(b.node, err)
-			}
-			d, err := t.codec.Describe(item)
-			if err != nil {
-				return badItem(b.node, nil)
-			}
-			names[i] = b.pic.name(pathIn(d.Text))
-			if err := tx.RefusePicture(b.node, b.pic.Hash); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	names, werr := t.refuse(bad, textOnly)
 	if werr != nil {
 		return werr
 	}
@@ -248,6 +255,48 @@ func (t *task) setAside(v *view, err error) error {
 			int("delay_ms", 0).bool("parked", false)
 	})
 	return nil
+}
+
+// refuse notes that pictures are not to be sent again, and gives their names.
+// Where the model takes none that is remembered of the model, as long as this
+// daemon lives: another one may take what is in the conversation.
+func (t *task) refuse(bad []refusedPicture, textOnly bool) ([]string, error) {
+	names := make([]string, len(bad))
+	name := func(c *store.Conn) error {
+		for i, b := range bad {
+			item, ok, err := store.ItemOf(c, nil, b.node)
+			if err != nil || !ok {
+				return badItem(b.node, err)
+			}
+			d, err := t.codec.Describe(item)
+			if err != nil {
+				return badItem(b.node, nil)
+			}
+			names[i] = b.pic.name(pathIn(d.Text))
+		}
+		return nil
+	}
+	if textOnly {
+		t.e.mu.Lock()
+		t.e.textOnly[t.model] = true
+		t.e.mu.Unlock()
+		return names, t.e.read(t.ctx, "set_aside", name)
+	}
+	return names, t.e.store.Do("set_aside", func(tx *store.Tx) error {
+		for _, b := range bad {
+			if err := tx.RefusePicture(b.node, b.pic.Hash); err != nil {
+				return err
+			}
+		}
+		return name(tx.Conn())
+	})
+}
+
+// takesNoPictures reports whether a model has said so.
+func (e *Engine) takesNoPictures(ref string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.textOnly[ref]
 }
 
 type refusedPicture struct {

@@ -129,6 +129,7 @@ const keepTrying = 60 * time.Second
 func (e *Engine) storeProcess(proc *background, turn int64, callID string, res *tool.Result) {
 	handle := protocol.Handle{Proc: proc.id}.String()
 	began := time.Now()
+	packArtifacts(res)
 	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
 		err := e.store.Do("process_finish", func(tx *store.Tx) error {
 			if err := tx.EndProcess(proc.id, "done", json.RawMessage(res.Output)); err != nil {

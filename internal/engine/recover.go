@@ -12,6 +12,9 @@ func (e *Engine) Recover() error {
 	if err := e.finishDeletions(); err != nil {
 		return err
 	}
+	if err := e.dropOldHolds(); err != nil {
+		return err
+	}
 	if err := e.store.Do("recover", e.recoverRunning); err != nil {
 		return err
 	}

@@ -294,8 +294,12 @@ func (e *Engine) parkCall(tx *store.Tx, sc *servedCall) error {
 // wanted of it any more.
 func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, res *tool.Result, tell bool) error {
 	turn := bot.RunningTurn
-	item := e.cfg.Codecs[model.Family(bot.Family)].Result(model.Result{CallID: call.CallID, Output: res.Output, Failed: res.Failed})
-	node, err := tx.AppendNode(bot.Head, store.NewNode{Item: item})
+	pictures := shown(res.Pictures)
+	codec := e.cfg.Codecs[model.Family(bot.Family)]
+	out := model.Result{CallID: call.CallID, Output: res.Output, Failed: res.Failed, Pictures: inItem(pictures)}
+	node, err := tx.AppendNode(bot.Head, store.NewNode{
+		Item: codec.Result(out), Pictures: pictures, Stub: stubOf(codec, bot.Effective(), out),
+	})
 	if err != nil {
 		return err
 	}

@@ -310,7 +310,13 @@ func (e *Engine) ToolResult(srv Server, r *protocol.ToolResult) (*protocol.ToolA
 	if err != nil {
 		return nil, err
 	}
+	pictures, err := e.resultPictures(r)
+	if err != nil {
+		e.served.answered(l, false)
+		return nil, err
+	}
 	res := e.servedResult(r)
+	res.Pictures = pictures
 	failed := e.store.Do("call_finish", func(tx *store.Tx) error {
 		bot, err := findBot(tx.Conn(), r.Bot, 0)
 		if err != nil {
@@ -324,9 +330,30 @@ func (e *Engine) ToolResult(srv Server, r *protocol.ToolResult) (*protocol.ToolA
 	})
 	e.served.answered(l, failed == nil)
 	if failed != nil {
+		e.dropPictures(pictures)
 		return nil, asError(failed)
 	}
 	return &protocol.ToolAccepted{Accepted: true}, nil
+}
+
+// resultPictures keeps the pictures of a result. A result that is not wanted
+// has none looked at.
+func (e *Engine) resultPictures(r *protocol.ToolResult) ([]tool.PictureData, *protocol.Error) {
+	if len(r.Pictures) == 0 {
+		return nil, nil
+	}
+	err := e.read(e.looks.ctx, "answered_call", func(c *store.Conn) error {
+		bot, err := findBot(c, r.Bot, 0)
+		if err != nil {
+			return err
+		}
+		_, err = answeredCall(c, &bot, r)
+		return err
+	})
+	if err != nil {
+		return nil, asError(err)
+	}
+	return e.takePictures(r.Pictures)
 }
 
 func checkToolResult(r *protocol.ToolResult) *protocol.Error {
@@ -345,10 +372,10 @@ func checkToolResult(r *protocol.ToolResult) *protocol.Error {
 		return protocol.Fail(protocol.ToolResultLimit, fmt.Sprintf("the output has %d bytes of at most %d", len(output), protocol.MaxToolResult))
 	case r.Error != nil && len(r.Error.Detail) > protocol.MaxToolResult:
 		return protocol.Fail(protocol.ToolResultLimit, fmt.Sprintf("the detail has %d bytes of at most %d", len(r.Error.Detail), protocol.MaxToolResult))
-	case len(r.Pictures) > 0:
-		return protocol.Fail(protocol.InvalidPicture, "this daemon takes no pictures with a result (its capabilities lack it)")
+	case r.Error != nil && len(r.Pictures) > 0:
+		return bad("pictures come with an output, not with an error")
 	}
-	return nil
+	return checkPictures(r.Pictures)
 }
 
 func validErrorCode(code string) bool {
@@ -438,6 +465,7 @@ func (e *Engine) servedResult(r *protocol.ToolResult) *tool.Result {
 	}
 	if kept {
 		res.Artifacts = []tool.Artifact{{Stream: outputStream, Data: []byte(text), Bytes: int64(len(text))}}
+		packArtifacts(res)
 	}
 	return res
 }

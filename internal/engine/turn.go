@@ -162,7 +162,11 @@ func (e *Engine) taskFor(bot *store.Bot, turn *store.Turn) (*task, *protocol.Err
 // appendPrompt puts a turn's user item behind head. own is false for a steer,
 // whose item is part of another turn.
 func appendPrompt(tx *store.Tx, codec model.Codec, head int64, turn *store.Turn, own bool) (int64, error) {
-	n := store.NewNode{Item: codec.User(senderOf(turn).Text(turn.Prompt), nil)}
+	pictures, err := store.TurnPictures(tx.Conn(), turn.ID)
+	if err != nil {
+		return 0, err
+	}
+	n := store.NewNode{Item: codec.User(senderOf(turn).Text(turn.Prompt), inItem(pictures)), Pictures: pictures}
 	if own {
 		ordinal, err := nextOrdinal(tx, head)
 		if err != nil {
@@ -171,6 +175,9 @@ func appendPrompt(tx *store.Tx, codec model.Codec, head int64, turn *store.Turn,
 		n.Turn, n.TurnSeq = turn.ID, ordinal
 	}
 	node, err := tx.AppendNode(head, n)
+	if err == nil && len(pictures) > 0 {
+		err = tx.DropTurnPictures(turn.ID)
+	}
 	if err != nil || len(turn.Prompt) < sharedPrompt {
 		return node, err
 	}

@@ -24,9 +24,22 @@ func (p Picture) Base64Len() int64 {
 	return int64(base64.StdEncoding.EncodedLen(int(p.Bytes)))
 }
 
+// AppendBeside appends text as a JSON string of an item that holds pictures.
+// What looks like a placeholder in it, copied from another item perhaps, is
+// written so that only a reader of the JSON sees it.
+func AppendBeside(b []byte, text string) []byte {
+	from := len(b)
+	b = AppendString(b, text)
+	if !bytes.Contains(b[from:], []byte(picturePrefix)) {
+		return b
+	}
+	hidden := bytes.ReplaceAll(b[from:], []byte(picturePrefix), []byte(`\u0040`+picturePrefix[1:]))
+	return append(b[:from], hidden...)
+}
+
 // FindPlaceholder gives the place and hash of the first placeholder in item,
-// or -1. Only items recorded as holding pictures are searched: the same text
-// in another item is only text.
+// or -1. Only items that show pictures are searched, whose texts AppendBeside
+// wrote: the same text in another item is only text.
 func FindPlaceholder(item []byte) (at int, hash [32]byte) {
 	for from := 0; ; {
 		i := bytes.Index(item[from:], []byte(picturePrefix))

@@ -102,6 +102,8 @@ INSERT INTO artifacts (turn, call_id, stream, raw_bytes, file) SELECT i, 'c', 's
 INSERT INTO seen_files SELECT bot, '/f' || id, 1, 1, 1, id, x'00' FROM turns;
 INSERT INTO pictures SELECT CAST(i AS BLOB), 'image/png', 1, 1, x'00' FROM n;
 INSERT INTO node_pictures (node, hash) SELECT i, CAST(i AS BLOB) FROM n;
+INSERT INTO turn_pictures (turn, seq, hash) SELECT i, 0, CAST(i AS BLOB) FROM n;
+INSERT INTO picture_holds (hash) SELECT CAST(i AS BLOB) FROM n;
 INSERT INTO rules SELECT 'd' || i, '[]' FROM n;
 INSERT INTO events (bot, turn, kind, data) SELECT bot, id, 'turn_finished', '{}' FROM turns;
 DROP TABLE n;

@@ -15,11 +15,12 @@ type ToolCall struct {
 	Served json.RawMessage // of a client's tool, once it was requested
 }
 
-// ArtifactRow is a retained stream: Data, at most 1 MiB, or File.
+// ArtifactRow is a retained stream: Data, as Pack gives it, of at most 1 MiB, or
+// File.
 type ArtifactRow struct {
 	Stream string
 	Data   []byte
-	Bytes  int64
+	Bytes  int64  // of the stream itself
 	File   string // BOT_ID/NAME, below the store's folder of spilled output
 	// Truncated says that the disk filled while the stream was written.
 	Truncated bool
@@ -99,21 +100,27 @@ func (tx *Tx) AddArtifact(turn int64, callID string, a ArtifactRow) error {
 // ArtifactRef is where a retained stream lies.
 type ArtifactRef struct {
 	Row   int64
-	Bytes int64
+	Bytes int64 // of the stream itself
+	Kept  int64 // in the row
 	File  string
 }
 
 // Artifact finds a retained stream.
 func Artifact(c *sqlite.Conn, turn int64, callID, stream string) (a ArtifactRef, ok bool, err error) {
 	ok, err = qArtifact.row(c, func(s *sqlite.Stmt) {
-		a = ArtifactRef{Row: s.ColumnInt64(0), Bytes: s.ColumnInt64(2), File: s.ColumnText(3)}
+		a = ArtifactRef{Row: s.ColumnInt64(0), Kept: s.ColumnInt64(1), Bytes: s.ColumnInt64(2), File: s.ColumnText(3)}
 	}, turn, callID, stream)
 	return a, ok, err
 }
 
-// ArtifactAt reads part of a stream that is kept as a row.
-func ArtifactAt(c *sqlite.Conn, a ArtifactRef, at int64, p []byte) (int, error) {
-	return blobAt(c, "artifacts", "data", a.Row, at, p)
+// ArtifactAt fills p with a part of a stream that is kept as a row. The part
+// must lie in the stream. cache is of this stream alone.
+func ArtifactAt(c *sqlite.Conn, a *ArtifactRef, cache *Block, at int64, p []byte) error {
+	if a.Kept != a.Bytes {
+		return packedAt(c, a, cache, at, p)
+	}
+	_, err := blobAt(c, "artifacts", "data", a.Row, at, p)
+	return err
 }
 
 // ArtifactStreams lists a call's streams with their sizes.

@@ -30,8 +30,6 @@ var (
 		UNION ALL SELECT 1 FROM bots WHERE closed = ?1
 		UNION ALL SELECT 1 FROM bots WHERE context_start = ?1
 		UNION ALL SELECT 1 FROM checkpoints WHERE head = ?1) LIMIT 1`)
-	qNodePicsOf = stmt(`SELECT hash FROM node_pictures WHERE node = ?1`)
-	qDropPic    = stmt(`DELETE FROM pictures WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM node_pictures WHERE hash = ?1)`)
 	// What hangs on a node, then the node.
 	qDropOfNode = []*query{
 		stmt(`DELETE FROM node_pictures WHERE node = ?1`), stmt(`DELETE FROM stubs WHERE node = ?1`),
@@ -132,38 +130,32 @@ func (tx *Tx) dropNodes(b *Bot, room *room) (n int64, err error) {
 		if !ok {
 			return n, rowInvalid("nodes", head, "id")
 		}
-		if err := tx.dropNode(&node); err != nil {
+		freed, err := tx.dropNode(&node)
+		if err != nil {
 			return n, err
 		}
 		room.rows--
-		room.bytes -= node.ItemBytes
+		room.bytes -= freed
 		head = node.Parent
 	}
 	return n, tx.mustChange(qHeadBack, b.ID, nullInt(head))
 }
 
-// dropNode removes a node with all that hangs on it.
-func (tx *Tx) dropNode(n *Node) error {
+// dropNode removes a node with all that hangs on it, and gives the bytes that
+// it and its pictures took.
+func (tx *Tx) dropNode(n *Node) (freed int64, err error) {
 	c := tx.Conn()
 	var hashes [][]byte
 	if n.Pictures > 0 {
-		err := qNodePicsOf.rows(c, func(s *sqlite.Stmt) error {
-			hashes = append(hashes, colBytes(s, 0, nil))
-			return nil
-		}, n.ID)
-		if err != nil {
-			return err
+		if hashes, err = hashesOf(c, qNodePicsOf, n.ID); err != nil {
+			return 0, err
 		}
 	}
 	for _, q := range qDropOfNode {
 		if err := q.exec(c, n.ID); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	for _, h := range hashes {
-		if err := qDropPic.exec(c, h); err != nil {
-			return err
-		}
-	}
-	return nil
+	freed, err = tx.dropPictures(hashes)
+	return n.ItemBytes + freed, err
 }

@@ -25,11 +25,6 @@ type Node struct {
 	ItemBytes   int64
 }
 
-// PictureWeight is what a picture counts towards a window, in bytes
-// (runtime.md 19); its base64 is put in as a request is sent. TotalBytes
-// includes it.
-const PictureWeight = 8 << 10
-
 const nodeColumns = `id, parent, turn, turn_seq, depth, total_bytes, thinking, pictures, elided, total_elided`
 
 var (
@@ -53,13 +48,6 @@ var (
 		SELECT n.id, n.parent, n.turn, n.turn_seq, w.n + 1 FROM w JOIN nodes n ON n.id = w.parent
 		WHERE w.n < ?2)
 		SELECT id, turn, turn_seq FROM w WHERE turn IS NOT NULL`)
-
-	qPictureAdd     = stmt(`INSERT OR IGNORE INTO pictures (hash, media_type, width, height, data) VALUES (?1, ?2, ?3, ?4, ?5)`)
-	qNodePictureAdd = stmt(`INSERT OR IGNORE INTO node_pictures (node, hash) VALUES (?1, ?2)`)
-	qNodePictures   = stmt(`SELECT p.hash, p.media_type, p.width, p.height, length(p.data), np.refused
-		FROM node_pictures np JOIN pictures p ON p.hash = np.hash WHERE np.node = ?1`)
-	qPictureRefused = stmt(`UPDATE node_pictures SET refused = 1 WHERE node = ?1 AND hash = ?2`)
-	qPictureRow     = stmt(`SELECT rowid, length(data) FROM pictures WHERE hash = ?1`)
 
 	qNoteAdd  = stmt(`INSERT INTO notes (node, previous, text) VALUES (?1, ?2, ?3)`)
 	qNoteText = stmt(`SELECT text FROM notes WHERE node = ?1`)
@@ -96,19 +84,6 @@ func ItemAt(c *sqlite.Conn, id, at int64, p []byte) (int, error) {
 	return blobAt(c, "nodes", "item", id, at, p)
 }
 
-// PictureAt reads part of a picture's bytes.
-func PictureAt(c *sqlite.Conn, hash [32]byte, at int64, p []byte) (int, error) {
-	var row int64
-	ok, err := qPictureRow.row(c, func(s *sqlite.Stmt) { row = s.ColumnInt64(0) }, hash[:])
-	if err != nil {
-		return 0, err
-	}
-	if !ok {
-		return 0, rowInvalid("pictures", 0, "hash")
-	}
-	return blobAt(c, "pictures", "data", row, at, p)
-}
-
 func blobAt(c *sqlite.Conn, table, column string, row, at int64, p []byte) (int, error) {
 	b, err := c.OpenBlob("main", table, column, row, false)
 	if err != nil {
@@ -143,41 +118,13 @@ func WalkTurns(c *sqlite.Conn, from int64, limit int, f func(node, turn, ordinal
 	}, from, limit)
 }
 
-// PictureInfo is what is known of a node's picture besides its bytes.
-type PictureInfo struct {
-	Hash          [32]byte
-	MediaType     string
-	Width, Height int64
-	Bytes         int64 // raw
-	Refused       bool  // the provider would not take it: it is not sent again
-}
-
-// NodePictures calls f for each picture of a node, once for one that it shows
-// more often.
-func NodePictures(c *sqlite.Conn, node int64, f func(PictureInfo)) error {
-	return qNodePictures.rows(c, func(s *sqlite.Stmt) error {
-		i := PictureInfo{
-			MediaType: s.ColumnText(1), Width: s.ColumnInt64(2), Height: s.ColumnInt64(3),
-			Bytes: s.ColumnInt64(4), Refused: s.ColumnBool(5),
-		}
-		s.ColumnBytes(0, i.Hash[:])
-		f(i)
-		return nil
-	}, node)
-}
-
-// RefusePicture notes that a provider did not take a node's picture.
-func (tx *Tx) RefusePicture(node int64, hash [32]byte) error {
-	return tx.mustChange(qPictureRefused, node, hash[:])
-}
-
 // NewNode is an item to append.
 type NewNode struct {
 	Item     []byte
 	Turn     int64 // set on a turn's first item
 	TurnSeq  int64
 	Thinking int64
-	Pictures []PictureRow
+	Pictures []ShownPicture
 	// Stub makes what stands for the item once it is old, of the id it gets;
 	// nil for an item that has none. One that saves too little is not kept.
 	Stub func(id int64) []byte
@@ -185,14 +132,6 @@ type NewNode struct {
 
 // minElided is the least a stub must save, in bytes (runtime.md 20).
 const minElided = 1 << 10
-
-// PictureRow is a picture to keep once, by its hash.
-type PictureRow struct {
-	Hash          [32]byte
-	MediaType     string
-	Width, Height int
-	Data          []byte
-}
 
 // AppendNode adds an item behind parent, 0 for a root, and gives its node id.
 func (tx *Tx) AppendNode(parent int64, n NewNode) (int64, error) {
@@ -230,15 +169,7 @@ func (tx *Tx) AppendNode(parent int64, n NewNode) (int64, error) {
 			return 0, err
 		}
 	}
-	for _, p := range n.Pictures {
-		if err := qPictureAdd.exec(c, p.Hash[:], p.MediaType, p.Width, p.Height, p.Data); err != nil {
-			return 0, err
-		}
-		if err := qNodePictureAdd.exec(c, id, p.Hash[:]); err != nil {
-			return 0, err
-		}
-	}
-	return id, nil
+	return id, tx.showPictures(id, n.Pictures)
 }
 
 var qNodeTotals = stmt(`SELECT depth, total_bytes, total_elided FROM nodes WHERE id = ?1`)

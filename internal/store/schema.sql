@@ -302,9 +302,28 @@ CREATE TABLE node_pictures (
   node INTEGER NOT NULL REFERENCES nodes (id),
   hash BLOB NOT NULL REFERENCES pictures (hash),
   refused INTEGER NOT NULL DEFAULT 0, -- own: a provider did not take it, so it goes as text
+  path TEXT, -- own: where a client had it
   PRIMARY KEY (node, hash)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX node_pictures_hash ON node_pictures (hash);
+
+-- Own: the pictures of a submission that waits; its node has them once it starts.
+CREATE TABLE turn_pictures (
+  turn INTEGER NOT NULL REFERENCES turns (id),
+  seq  INTEGER NOT NULL, -- order in the submission
+  hash BLOB NOT NULL REFERENCES pictures (hash),
+  path TEXT,
+  PRIMARY KEY (turn, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX turn_pictures_hash ON turn_pictures (hash);
+
+-- Own: pictures that were kept for what is about to name them, and are dropped
+-- when that does not come about.
+CREATE TABLE picture_holds (
+  id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  hash BLOB NOT NULL REFERENCES pictures (hash)
+) STRICT;
+CREATE INDEX picture_holds_hash ON picture_holds (hash);
 
 CREATE TABLE events (
   id   INTEGER PRIMARY KEY AUTOINCREMENT,

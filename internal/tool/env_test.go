@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,8 @@ type world struct {
 	view      View
 	viewErr   error
 	room      int64
+	pictures  [][]byte
+	keepErr   error
 }
 
 func (w *world) Seen(_ context.Context, path string) (SeenFile, bool, error) {
@@ -80,6 +83,28 @@ func (w *world) ToolResult(_ context.Context, node int64) (string, error) {
 	return text, nil
 }
 
+// Keep remembers a picture's bytes under a hold.
+func (w *world) Keep(p *PictureData, bytes io.Reader) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keepErr != nil {
+		return w.keepErr
+	}
+	w.pictures = append(w.pictures, nil)
+	p.Hold = int64(len(w.pictures))
+	data := make([]byte, p.Bytes)
+	_, err := io.ReadFull(bytes, data)
+	w.pictures[p.Hold-1] = data
+	return err
+}
+
+// Drop forgets a picture.
+func (w *world) Drop(p PictureData) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pictures = slices.Delete(w.pictures, int(p.Hold-1), int(p.Hold))
+}
+
 func (w *world) NoteRoom(context.Context) (int64, error)    { return w.room, nil }
 func (w *world) HistoryRoom(context.Context) (int64, error) { return w.room, nil }
 
@@ -117,6 +142,7 @@ func newEnv(t testing.TB, values ...string) (*Env, *world) {
 			return false
 		},
 		Seen: w, Past: w,
+		Pictures: w,
 	}, w
 }
 

@@ -15,17 +15,24 @@ import (
 )
 
 // The daemon's helper children are its own program with one of these hidden
-// verbs.
+// verbs, and with helperMark as their whole environment: without that the verb
+// is refused, so that nobody comes upon one by accident.
 const (
 	verbRead    = "internal-read"    // PATH: copies the file to stdout
-	verbPicture = "internal-picture" // checks the picture on stdin, makes it smaller
+	verbPicture = "internal-picture" // stdin, a picture, to stdout as it is to be kept
+)
+
+const (
+	helperVar  = "AGENT_HELPER"
+	helperMark = helperVar + "=1"
 )
 
 // Exit codes of a helper that refused; what was wrong is on its stderr.
 const (
 	exitFailed  = 1
-	exitUsage   = 2
+	exitUsage   = 2 // Go's own, too, for a program that ran out of memory
 	exitRefused = 3 // the picture is damaged, the file is not regular
+	exitLimit   = 4 // the picture is too large
 )
 
 // helperTime bounds a helper's life.
@@ -39,11 +46,16 @@ func IsHelper(verb string) bool { return verb == verbRead || verb == verbPicture
 func HelperMain(args []string) int {
 	var code int
 	var err error
+	meant := os.Getenv(helperVar) != ""
 	switch {
-	case len(args) == 2 && args[0] == verbRead:
+	case meant && len(args) == 2 && args[0] == verbRead:
 		code, err = copyFile(args[1], os.Stdout)
-	case len(args) == 1 && args[0] == verbPicture:
-		code, err = shrinkPicture(os.Stdin, os.Stdout)
+	case meant && len(args) == 1 && args[0] == verbPicture:
+		if err = limitChild(); err != nil {
+			code = exitFailed
+			break
+		}
+		code, err = pictureChild(os.Stdin, os.Stdout)
 	default:
 		code, err = exitUsage, errors.New("a helper of the daemon; not for direct use")
 	}
@@ -75,7 +87,7 @@ func copyFile(path string, w io.Writer) (int, error) {
 // helperRead has a helper child read a file and gives its content to use.
 // Nothing of the file is opened in this process.
 func (e *Env) helperRead(ctx context.Context, path string, use func(io.Reader) error) error {
-	code, says, err := e.helper(ctx, []string{verbRead, path}, nil, use)
+	code, says, err := e.helper(ctx, []string{verbRead, path}, use)
 	switch {
 	case err != nil:
 		return err
@@ -87,11 +99,11 @@ func (e *Env) helperRead(ctx context.Context, path string, use func(io.Reader) e
 	return nil
 }
 
-// helper runs a helper child with input on its stdin and gives its output to
-// use, and its exit code with the first of what it wrote to stderr. It takes
-// a place among the daemon's children. A child that does not even die, since
-// its file hangs, keeps that place and is left behind with it.
-func (e *Env) helper(ctx context.Context, args []string, input io.Reader, use func(io.Reader) error) (int, string, error) {
+// helper runs a helper child and gives its output to use, and its exit code
+// with the first of what it wrote to stderr. It takes a place among the
+// daemon's children. A child that does not even die, since its file hangs,
+// keeps that place and is left behind with it.
+func (e *Env) helper(ctx context.Context, args []string, use func(io.Reader) error) (int, string, error) {
 	if err := e.Processes.Acquire(ctx); err != nil {
 		return 0, "", err
 	}
@@ -99,7 +111,7 @@ func (e *Env) helper(ctx context.Context, args []string, input io.Reader, use fu
 	defer cancel()
 	end, err := beside(ctx, fileWork, func() helperEnd {
 		defer e.Processes.Release()
-		return e.runHelper(ctx, args, input, use)
+		return e.runHelper(ctx, args, nil, use)
 	})
 	if err != nil && !errors.As(err, new(leftBehind)) {
 		e.Processes.Release()
@@ -117,11 +129,17 @@ type helperEnd struct {
 	err  error
 }
 
-func (e *Env) runHelper(ctx context.Context, args []string, input io.Reader, use func(io.Reader) error) helperEnd {
+// runHelper starts a helper child with input, if not nil, as its stdin, and
+// waits for its end, or ends it with its group when ctx ends.
+func (e *Env) runHelper(ctx context.Context, args []string, input *os.File, use func(io.Reader) error) helperEnd {
 	cmd := exec.CommandContext(ctx, e.SelfExe, args...)
-	cmd.Env = []string{} // it needs none, and gets no key
+	cmd.Env = []string{helperMark} // it needs nothing else, and gets no key
+	cmd.Dir = "/"                  // whatever becomes of the daemon's own folder
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Stdin = input
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if input != nil {
+		cmd.Stdin = input
+	}
 	var says firstBytes
 	cmd.Stderr = &says
 	out, err := cmd.StdoutPipe()

@@ -64,8 +64,8 @@ func runRead(ctx context.Context, env *Env, a *readArgs) Result {
 		return env.refuse(leftFailure(a.Path.value, err))
 	case got.store:
 		return env.readStoreFile(ctx, a)
-	case got.picture != nil:
-		return env.readPicture(ctx, a.Path.value, got)
+	case got.picture:
+		return env.readPicture(ctx, a.Path.value)
 	}
 	return got.result
 }
@@ -74,9 +74,8 @@ func runRead(ctx context.Context, env *Env, a *readArgs) Result {
 // with it.
 type readFile struct {
 	result  Result
-	store   bool     // one of the store's: the helper must read it
-	picture []byte   // its content, to be looked at
-	seen    SeenFile // with picture; Path is empty where it has none
+	store   bool // one of the store's: the helper must read it
+	picture bool // a picture, to be looked at
 }
 
 func (e *Env) readFile(ctx context.Context, a *readArgs) readFile {
@@ -99,11 +98,7 @@ func (e *Env) readFile(ctx context.Context, a *readArgs) readFile {
 	}
 	whole := io.MultiReader(bytes.NewReader(start[:n]), f)
 	if pictureType(start[:n]) != "" {
-		data, err := io.ReadAll(io.LimitReader(whole, maxPicture+1))
-		if err != nil {
-			return failed(protocol.FileUnreadable, err)
-		}
-		return readFile{picture: data, seen: e.seenAt(path, info, int64(len(data)), sha256.Sum256(data))}
+		return readFile{picture: true}
 	}
 	if info.Size() > maxFile {
 		return failed(protocol.FileTooLarge, tooLarge(info.Size()))

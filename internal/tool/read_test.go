@@ -1,16 +1,8 @@
 package tool
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"image"
-	"image/color"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
-	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -183,138 +175,6 @@ func TestReadArguments(t *testing.T) {
 	failed(t, edit(t, env, "f", "", "a"), "invalid_tool_arguments", "empty")
 }
 
-// drawing is a picture of noise, or of one colour.
-func drawing(w, h int, noise bool) *image.RGBA {
-	p := image.NewRGBA(image.Rect(0, 0, w, h))
-	r := rand.New(rand.NewPCG(1, 1))
-	for i := 0; i < len(p.Pix); i += 4 {
-		c := color.RGBA{200, 30, 30, 255}
-		if noise {
-			c = color.RGBA{byte(r.Uint32()), byte(r.Uint32()), byte(r.Uint32()), 255}
-		}
-		p.Pix[i], p.Pix[i+1], p.Pix[i+2], p.Pix[i+3] = c.R, c.G, c.B, c.A
-	}
-	return p
-}
-
-func encoded(t testing.TB, kind string, p image.Image) string {
-	t.Helper()
-	var b bytes.Buffer
-	var err error
-	switch kind {
-	case typePNG:
-		err = png.Encode(&b, p)
-	case typeJPEG:
-		err = jpeg.Encode(&b, p, nil)
-	case typeGIF:
-		err = gif.Encode(&b, p, nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
-// webpDot is a WebP picture of one pixel.
-const webpDot = "RIFF\x1a\x00\x00\x00WEBPVP8L\r\x00\x00\x00/\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00"
-
-func TestReadPictures(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name, content, kind string
-		width, height       int
-		same                bool
-		keptKind            string
-	}{
-		{"a PNG is kept as it is", encoded(t, typePNG, drawing(20, 10, false)), typePNG, 20, 10, true, typePNG},
-		{"a JPEG is kept as it is", encoded(t, typeJPEG, drawing(20, 10, false)), typeJPEG, 20, 10, true, typeJPEG},
-		{"a GIF is kept as it is", encoded(t, typeGIF, drawing(20, 10, false)), typeGIF, 20, 10, true, typeGIF},
-		{"a WebP is kept as it is", webpDot, typeWebP, 1, 1, true, typeWebP},
-		{"1,568 pixels are kept", encoded(t, typePNG, drawing(1568, 3, false)), typePNG, 1568, 3, true, typePNG},
-		{"RT-37 a wide one is made smaller", encoded(t, typePNG, drawing(3136, 20, false)), typePNG, 1568, 10, false, typePNG},
-		{"a tall photograph stays a JPEG", encoded(t, typeJPEG, drawing(10, 2000, false)), typeJPEG, 8, 1568, false, typeJPEG},
-		{"a thin one keeps a pixel", encoded(t, typePNG, drawing(8000, 1, false)), typePNG, 1568, 1, false, typePNG},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			env, _ := newEnv(t)
-			file(t, env, "name.txt", row.content)
-			r := ok(t, read(t, env, "name.txt", "offset", 3))
-			if len(r.Pictures) != 1 {
-				t.Fatalf("%d pictures", len(r.Pictures))
-			}
-			p := r.Pictures[0]
-			if p.MediaType != row.keptKind || p.Width != row.width || p.Height != row.height || p.Bytes != int64(len(p.Data)) ||
-				p.Hash != sha256.Sum256(p.Data) || (string(p.Data) == row.content) != row.same {
-				t.Errorf("kept %s %dx%d of %d bytes", p.MediaType, p.Width, p.Height, p.Bytes)
-			}
-			if size, f := measure(p.Data); f != nil || size.Width != row.width || size.Height != row.height {
-				t.Errorf("what is kept measures %v, %v", size, f)
-			}
-			want := fmt.Sprintf(`{"path":"name.txt","media_type":%q,"width":%d,"height":%d,"bytes":%d}`, row.keptKind, row.width, row.height, len(p.Data))
-			if r.Output != want {
-				t.Errorf("got %s, want %s", r.Output, want)
-			}
-			if len(r.Seen) != 1 || r.Seen[0].Hash != sha256.Sum256([]byte(row.content)) {
-				t.Errorf("remembered %+v", r.Seen)
-			}
-		})
-	}
-}
-
-func TestReadPicturesThatAreRefused(t *testing.T) {
-	t.Parallel()
-	whole := encoded(t, typePNG, drawing(400, 400, true))
-	for _, row := range []struct{ name, content, code, says string }{
-		{"cut off", whole[:len(whole)/2], "invalid_picture", "damaged"},
-		{"a damaged head", whole[:20] + strings.Repeat("x", 100), "invalid_picture", "damaged"},
-		{"a JPEG cut off", encoded(t, typeJPEG, drawing(100, 100, true))[:2000], "invalid_picture", "damaged"},
-		{"only a signature", "GIF89a", "invalid_picture", "damaged"},
-		{"too wide", encoded(t, typePNG, image.NewGray(image.Rect(0, 0, 8001, 1))), "picture_limit", "8001 by 1"},
-		{"too many bytes", whole + strings.Repeat("\x00", maxPicture), "picture_limit", "4194304"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			env, _ := newEnv(t)
-			file(t, env, "p.png", row.content)
-			r := read(t, env, "p.png")
-			failed(t, r, row.code, row.says)
-			if len(r.Pictures) != 0 {
-				t.Error("it was kept")
-			}
-		})
-	}
-}
-
-func TestEncodePictureThatIsTooLargeAsPNG(t *testing.T) {
-	t.Parallel()
-	kind, data, err := encodePicture(typePNG, drawing(100, 100, true), 20_000)
-	if err != nil || kind != typeJPEG || len(data) > 20_000 {
-		t.Errorf("%s of %d bytes, %v", kind, len(data), err)
-	}
-}
-
-func FuzzMeasure(f *testing.F) {
-	f.Add([]byte(webpDot))
-	f.Add([]byte(encoded(f, typePNG, drawing(3, 2, true))))
-	f.Add([]byte(encoded(f, typeGIF, drawing(3, 2, true))))
-	f.Add([]byte(encoded(f, typeJPEG, drawing(3, 2, true))))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		size, failure := measure(data)
-		if failure == nil && (size.Width < 1 || size.Height > maxSide) {
-			t.Errorf("took %v", size)
-		}
-		if failure != nil || size.Width*size.Height > 1<<20 {
-			return
-		}
-		var out bytes.Buffer
-		code, err := shrinkPicture(bytes.NewReader(data), &out)
-		if (code == 0) != (err == nil) {
-			t.Errorf("code %d, %v", code, err)
-		}
-	})
-}
-
 func FuzzPager(f *testing.F) {
 	f.Add("a\nb\r\nc", int64(2), int64(1), false, 1)
 	f.Add(strings.Repeat("é", 5000), int64(1), int64(5), true, 7)
@@ -335,24 +195,4 @@ func FuzzPager(f *testing.F) {
 			t.Errorf("a page of %d bytes", len(page))
 		}
 	})
-}
-
-func TestHelperMainRefusesOtherUse(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{nil, {"other"}, {verbRead}, {verbRead, "a", "b"}, {verbPicture, "x"}} {
-		if code := HelperMain(args); code != exitUsage {
-			t.Errorf("%v: %d", args, code)
-		}
-	}
-	if !IsHelper(verbRead) || !IsHelper(verbPicture) || IsHelper("serve") {
-		t.Error("IsHelper tells them wrongly")
-	}
-}
-
-func TestPictureNeedsItsChild(t *testing.T) {
-	t.Parallel()
-	env, _ := newEnv(t)
-	env.SelfExe = filepath.Join(env.Workspace, "gone")
-	file(t, env, "p", encoded(t, typePNG, drawing(2, 2, false)))
-	failed(t, read(t, env, "p"), "io_error", "could not be looked at")
 }

@@ -52,6 +52,10 @@ type Env struct {
 	IsStoreFile func(os.FileInfo) bool
 	// SelfExe is the daemon's own program, for its helper children.
 	SelfExe string
+	// Pictures keeps pictures. Never nil where any are looked at.
+	Pictures PictureKeeper
+	// TextOnly says that the bot's model is known to take no pictures.
+	TextOnly bool
 	// Seen remembers files as the bot last read or wrote them.
 	Seen SeenFiles
 	// Past reads the bot's lineage and retained output.
@@ -105,13 +109,6 @@ type Artifact struct {
 	File      string
 	Bytes     int64
 	Truncated bool // the disk filled: the stream is cut where it stopped
-}
-
-// PictureData is a picture to keep with a result.
-type PictureData struct {
-	model.Picture
-	Width, Height int
-	Data          []byte
 }
 
 // SeenFile is a file as a bot last read or wrote it (runtime.md 11).

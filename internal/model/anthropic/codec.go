@@ -40,7 +40,7 @@ func (Codec) UserMarked(text, ttl string) []byte {
 // Result encodes a tool's answer as a user message; the API joins neighbours.
 func (Codec) Result(r model.Result) []byte {
 	b := append([]byte(userHead), `{"type":"tool_result","tool_use_id":`...)
-	b = model.AppendString(b, r.CallID)
+	b = appendText(b, r.CallID, len(r.Pictures) > 0)
 	b = append(b, `,"content":`...)
 	if len(r.Pictures) == 0 {
 		b = model.AppendString(b, r.Output)
@@ -69,7 +69,7 @@ func said(text string) string {
 func appendContent(b []byte, text string, pictures []model.Picture) []byte {
 	if !blank(text) || len(pictures) == 0 {
 		b = append(b, `{"type":"text","text":`...)
-		b = model.AppendString(b, said(text))
+		b = appendText(b, said(text), len(pictures) > 0)
 		b = append(b, '}')
 	}
 	for _, p := range pictures {
@@ -83,6 +83,14 @@ func appendContent(b []byte, text string, pictures []model.Picture) []byte {
 		b = append(b, `"}}`...)
 	}
 	return b
+}
+
+// appendText appends a string of an item, which pictures may stand beside.
+func appendText(b []byte, text string, pictures bool) []byte {
+	if pictures {
+		return model.AppendBeside(b, text)
+	}
+	return model.AppendString(b, text)
 }
 
 // Tools encodes definitions; nil when there are none.

@@ -32,7 +32,7 @@ func (c Codec) UserMarked(text, _ string) []byte { return c.User(text, nil) }
 // output says it.
 func (Codec) Result(r model.Result) []byte {
 	b := append([]byte(nil), `{"type":"function_call_output","call_id":`...)
-	b = model.AppendString(b, r.CallID)
+	b = appendText(b, r.CallID, len(r.Pictures) > 0)
 	b = append(b, `,"output":`...)
 	if len(r.Pictures) == 0 {
 		b = model.AppendString(b, r.Output)
@@ -49,7 +49,7 @@ func (Codec) Result(r model.Result) []byte {
 func appendParts(b []byte, text string, pictures []model.Picture) []byte {
 	if text != "" || len(pictures) == 0 {
 		b = append(b, `{"type":"input_text","text":`...)
-		b = model.AppendString(b, text)
+		b = appendText(b, text, len(pictures) > 0)
 		b = append(b, '}')
 	}
 	for _, p := range pictures {
@@ -61,6 +61,14 @@ func appendParts(b []byte, text string, pictures []model.Picture) []byte {
 		b = append(b, `,"detail":"auto"}`...)
 	}
 	return b
+}
+
+// appendText appends a string of an item, which pictures may stand beside.
+func appendText(b []byte, text string, pictures bool) []byte {
+	if pictures {
+		return model.AppendBeside(b, text)
+	}
+	return model.AppendString(b, text)
 }
 
 // Tools encodes definitions; nil when there are none.

@@ -18,7 +18,7 @@ func (Codec) Family() model.Family { return model.FamilyScripted }
 
 // User encodes a user message; a picture's data is its placeholder.
 func (Codec) User(text string, pictures []model.Picture) []byte {
-	b := appendText([]byte(`{"role":"user","text":`), text)
+	b := appendBeside([]byte(`{"role":"user","text":`), text, pictures)
 	b = appendPictures(b, pictures)
 	return append(b, '}')
 }
@@ -29,8 +29,8 @@ func (c Codec) UserMarked(text, _ string) []byte { return c.User(text, nil) }
 // Result encodes a tool result. The family has no mark for a failed one: the
 // output says so.
 func (Codec) Result(r model.Result) []byte {
-	b := appendText([]byte(`{"role":"tool","id":`), r.CallID)
-	b = appendText(append(b, `,"output":`...), r.Output)
+	b := appendBeside([]byte(`{"role":"tool","id":`), r.CallID, r.Pictures)
+	b = appendBeside(append(b, `,"output":`...), r.Output, r.Pictures)
 	b = appendPictures(b, r.Pictures)
 	return append(b, '}')
 }
@@ -99,6 +99,14 @@ func appendText(dst []byte, s string) []byte {
 	// The error only reports the replacement.
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
+}
+
+// appendBeside is appendText of an item that may hold pictures.
+func appendBeside(dst []byte, s string, pictures []model.Picture) []byte {
+	if len(pictures) == 0 {
+		return appendText(dst, s)
+	}
+	return model.AppendBeside(dst, s)
 }
 
 func appendPictures(dst []byte, pictures []model.Picture) []byte {
