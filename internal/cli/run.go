@@ -116,15 +116,7 @@ func (r *run) composed() (*protocol.Create, error) {
 	if n.budget > 0 {
 		c.BudgetTokens = protocol.Set(n.budget)
 	}
-	if n.search, err = webSearch(); err != nil {
-		return nil, err
-	}
-	if n.search == searchCached && n.settings.values["web_search"] == "" {
-		if err := n.settings.name("web_search", "web_search", `"cached"`); err != nil {
-			return nil, err
-		}
-	}
-	if c.Settings, err = n.settings.wire(); err != nil {
+	if c.Settings, err = n.ownSettings(); err != nil {
 		return nil, err
 	}
 	if n.clientTools != "" {
@@ -141,6 +133,20 @@ func (r *run) composed() (*protocol.Create, error) {
 		}
 	}
 	return c, nil
+}
+
+// ownSettings are what the line sets for the bot, and what config.toml does
+// where the line is silent.
+func (n *newBotFlags) ownSettings() (_ *protocol.Settings, err error) {
+	if n.search, err = webSearch(); err != nil {
+		return nil, err
+	}
+	if n.search == searchCached && n.settings.values["web_search"] == "" {
+		if err := n.settings.name("web_search", "web_search", `"cached"`); err != nil {
+			return nil, err
+		}
+	}
+	return n.settings.wire()
 }
 
 // defaultTools are a new bot's, as far as the daemon has them.

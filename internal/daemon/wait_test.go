@@ -266,15 +266,17 @@ func TestManyParked(t *testing.T) {
 	h.began()
 	t.Run("RT-47 500 parents parked on one child cost no threads and all resume", func(t *testing.T) {
 		const n = 500
-		sent := 0
 		for i := range n {
 			k.request("create", fmt.Sprintf(`"bot":"m%d","model":"s/m","instructions":"","tools":["wait"],"workspace":%q`, i, h.workspace))
-			sent = k.request("submit", submission(fmt.Sprint("m", i), "r", "one x", ""))
+			sent := k.request("submit", submission(fmt.Sprint("m", i), "r", "one x", ""))
+			if i%25 != 24 {
+				continue // a few at once, as many as a session that does not read may leave
+			}
+			if l := k.answer(sent); l.fields["error"] != nil {
+				t.Fatalf("answer %s", l.raw)
+			}
+			k.notes = nil
 		}
-		if l := k.answer(sent); l.fields["error"] != nil {
-			t.Fatalf("answer %s", l.raw)
-		}
-		k.notes = nil
 		all := p.dial() // now: a follower must read as fast as things happen
 		all.ask(nil, "follow", `"bot":"*","after":0`)
 		for waiting := 0; waiting < n; {
