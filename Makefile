@@ -47,7 +47,7 @@ test: need
 	@scripts/test.sh -timeout=4m
 
 test-long: need
-	@RACE=1 scripts/test.sh -count=1 -timeout=30m -tags long
+	@RACE=1 scripts/test.sh -count=1 -timeout=60m -tags long
 
 FUZZTIME ?= 20000x
 fuzz:

@@ -3,13 +3,11 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -120,104 +118,6 @@ func TestCrash(t *testing.T) {
 			t.Errorf("cursors %v after %d", cursors, seen)
 		}
 	})
-}
-
-// TestKillAtRandom kills the daemon again and again under load and checks that
-// what it acknowledged is there, once.
-func TestKillAtRandom(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, `[{"match":{"prefix":"work"},"steps":[{"text":"a b c d","pace_ms":3,"calls":[
-		{"tool":"shell","arguments":{"command":"echo ${prompt} >> log"}}]},{"text":"done"}]}]`)
-	const bots, rounds = 6, 8
-	type sent struct {
-		bot, request string
-		turn         int64
-	}
-	acked := map[string]sent{}
-	cursors := map[int64]string{}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for round := range rounds {
-		p := h.start()
-		k := p.dial()
-		if round == 0 {
-			for b := range bots {
-				k.bot(fmt.Sprint("b", b), h.workspace, "shell")
-			}
-		}
-		// Every acknowledged submission is still its turn.
-		for _, s := range acked {
-			again := k.submit(s.bot, s.request, "work "+s.request, `"delivery":"queue"`)
-			if !again.Duplicate || again.Turn != s.turn {
-				t.Fatalf("round %d: %+v became %+v", round, s, again)
-			}
-		}
-		follower := p.dial()
-		follower.ask(nil, "follow", `"bot":"*","after":0`)
-		followed := make(chan struct{})
-		go func() {
-			defer close(followed)
-			last := int64(0)
-			for {
-				l, err := follower.tryRead()
-				if err != nil {
-					return
-				}
-				if l.fields["data"] == nil {
-					continue
-				}
-				c := l.num("cursor")
-				if was, ok := cursors[c]; c <= last || ok && was != string(l.raw) {
-					t.Errorf("event %d came as %s and as %s, after %d", c, was, l.raw, last)
-				}
-				cursors[c], last = string(l.raw), c
-			}
-		}()
-		stop := time.After(time.Duration(20+rnd.IntN(300)) * time.Millisecond)
-		go func() {
-			<-stop
-			p.cmd.Process.Signal(syscall.SIGKILL)
-		}()
-		for i := 0; ; i++ {
-			bot, request := fmt.Sprint("b", i%bots), fmt.Sprintf("r%d-%d", round, i)
-			if _, err := fmt.Fprintf(k.c, `{"id":%d,"op":"submit",%s}`+"\n", i, submission(bot, request, "work "+request, `"delivery":"queue"`)); err != nil {
-				break
-			}
-			l, err := k.tryRead()
-			if err != nil {
-				break
-			}
-			var s protocol.Submitted
-			if json.Unmarshal(l.fields["result"], &s) != nil {
-				t.Fatalf("answer %s", l.raw)
-			}
-			acked[request] = sent{bot, request, s.Turn}
-		}
-		<-p.exited
-		<-followed
-	}
-	// The last daemon finishes what waits; then each turn ended once, and each
-	// command ran at most once.
-	p := h.start()
-	k := p.dial()
-	k.ask(nil, "follow", `"bot":"*","after":0`)
-	ended := map[int64]int{}
-	for len(ended) < len(acked) {
-		if l := k.note(); l.str("event") == "turn_finished" {
-			ended[l.num("turn")]++
-		}
-	}
-	for turn, n := range ended {
-		if n != 1 {
-			t.Errorf("turn %d ended %d times", turn, n)
-		}
-	}
-	log, _ := os.ReadFile(filepath.Join(h.workspace, "log"))
-	lines := strings.Fields(strings.ReplaceAll(string(log), "work ", ""))
-	slices.Sort(lines)
-	if n := len(slices.Compact(slices.Clone(lines))); n != len(lines) {
-		t.Errorf("%d of %d commands ran twice", len(lines)-n, len(lines))
-	}
-	t.Logf("%d submissions acknowledged, %d events, %d commands", len(acked), len(cursors), len(lines))
 }
 
 func TestOwnership(t *testing.T) {

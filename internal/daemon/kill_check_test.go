@@ -80,8 +80,12 @@ func (w *world) outlives(plan faultPlan, life int, done chan struct{}, others *s
 	case <-done:
 	}
 	w.mu.Lock()
-	over := w.over
+	over, stuck := w.over, w.stuck
 	w.mu.Unlock()
+	if stuck {
+		p.cmd.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+		<-p.exited
+	}
 	if over {
 		p.kill()
 		return true

@@ -36,7 +36,7 @@ func TestParkedOverAnEnd(t *testing.T) {
 		w := newWorld(t, "")
 		p := w.start()
 		k := p.dial()
-		const timeout = 3 * time.Second
+		const timeout = 6 * time.Second
 		a, b := entwined(w, k, timeout)
 		due := time.After(timeout) // later than the deadline
 		p.kill()
@@ -63,7 +63,7 @@ func TestParkedOverAnEnd(t *testing.T) {
 		w.set.Limits.IdleExitSeconds = &seconds
 		p := w.start()
 		k := p.dial()
-		a, b := entwined(w, k, 4*time.Second)
+		a, b := entwined(w, k, 6*time.Second)
 		k.c.Close()
 		if code := p.wait(); code != 0 {
 			t.Fatalf("exit %d: %s", code, p.stderr.String())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,6 +39,7 @@ type world struct {
 	changed *sync.Cond
 	p       *process    // nil while no daemon is ready
 	over    bool        // a failure was found: everybody stops
+	stuck   bool        // the failure is that something never came
 	kills   int         // daemons that ended before their time
 	full    atomic.Bool // the disk is, or was: a start may be refused
 	faulty  bool        // the store fails without dying: storage_error is to be expected
@@ -111,7 +113,8 @@ func (w *world) await(what string, holds func() bool) {
 	defer timer.Stop()
 	for !w.over && !holds() {
 		if late {
-			w.failLocked("never came: %s", what)
+			w.stuck = true
+			w.failLocked("never came: %s; the last events: %s", what, w.lastEvents())
 		}
 		if !w.over {
 			w.changed.Wait()
@@ -120,6 +123,16 @@ func (w *world) await(what string, holds func() bool) {
 	if w.over {
 		panic(errOver)
 	}
+}
+
+// lastEvents are the newest lines of the record.
+func (w *world) lastEvents() string {
+	all := slices.Sorted(maps.Keys(w.record))
+	var text strings.Builder
+	for _, cursor := range all[max(0, len(all)-60):] {
+		fmt.Fprintf(&text, "\n%.300s", strings.TrimSpace(w.record[cursor]))
+	}
+	return text.String()
 }
 
 // guard runs f, which a world that ends may end early.
