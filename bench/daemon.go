@@ -34,6 +34,7 @@ type serveOptions struct {
 	store  string
 	socket bool // else standard input and output
 	flags  []string
+	looks  looks
 }
 
 // environment is what the measured programs see: none of the caller's
@@ -75,7 +76,7 @@ func serve(ctx context.Context, o serveOptions) (*daemon, error) {
 	if got := d.session.Ready().Durability; got != "sqlite_full" {
 		return nil, d.failed(fmt.Errorf("its durability is %q: no figure", got))
 	}
-	d.sampler = startSampler(d.cmd.Process.Pid)
+	d.sampler = startSampler(d.cmd.Process.Pid, o.looks)
 	return d, nil
 }
 
@@ -104,6 +105,17 @@ func (d *daemon) stop() (usage, error) {
 	if end != nil {
 		return u, errors.Join(err, fmt.Errorf("the daemon ended with %w: %s", end, d.stray.Bytes()))
 	}
+	return u, err
+}
+
+// kill ends the daemon with nothing done and gives what was sampled of it.
+func (d *daemon) kill() (usage, error) {
+	u, err := d.sampler.stop()
+	d.cmd.Process.Kill()
+	d.cmd.Wait() // its status is the signal's
+	d.session.Close()
+	d.client.Close()
+	<-d.watch.ended
 	return u, err
 }
 

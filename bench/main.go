@@ -19,8 +19,13 @@ import (
 const modelWord = "fakemodel"
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == modelWord {
-		os.Exit(fakemodel.Main(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case modelWord:
+			os.Exit(fakemodel.Main(os.Args[2:]))
+		case playWord:
+			os.Exit(play(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -37,6 +42,8 @@ type workload struct {
 
 var workloads = []workload{
 	{"W1", (*bench).stream},
+	{"W2", (*bench).lifecycle},
+	{"W3", (*bench).socketLifecycle},
 	{"W4", (*bench).smallTurns},
 	{"W5", (*bench).longHistory},
 	{"start", (*bench).startUp},

@@ -9,6 +9,12 @@ import (
 // sampleEvery is how often a daemon is looked at (runtime.md 32, W1).
 const sampleEvery = 100 * time.Millisecond
 
+// looks says how a process is looked at.
+type looks struct {
+	every time.Duration // 0: sampleEvery
+	tree  bool          // with what it started
+}
+
 // usage is what a process was seen to use, from outside. Sizes are bytes; what
 // the system does not tell is 0.
 type usage struct {
@@ -18,18 +24,22 @@ type usage struct {
 	Peak  int64   // the kernel's own high-water mark where it keeps one, else RSS
 	CPU   float64 // seconds of user and system time since the process started
 	Looks int     // samples taken
+
+	TreeRSS, TreePSS int64 // most seen of the process and all below it, summed; with looks.tree
 }
 
 // add takes a sample into account.
 func (u *usage) add(s usage) {
 	u.RSS, u.PSS, u.Own, u.CPU = max(u.RSS, s.RSS), max(u.PSS, s.PSS), max(u.Own, s.Own), s.CPU
 	u.Peak = max(u.Peak, s.Peak, s.RSS)
+	u.TreeRSS, u.TreePSS = max(u.TreeRSS, s.TreeRSS), max(u.TreePSS, s.TreePSS)
 	u.Looks++
 }
 
 // sampler looks at a process until it is stopped.
 type sampler struct {
 	pid  int
+	how  looks
 	quit chan struct{}
 	done chan struct{}
 	mu   sync.Mutex
@@ -37,15 +47,18 @@ type sampler struct {
 	err  error
 }
 
-func startSampler(pid int) *sampler {
-	s := &sampler{pid: pid, quit: make(chan struct{}), done: make(chan struct{})}
+func startSampler(pid int, how looks) *sampler {
+	if how.every == 0 {
+		how.every = sampleEvery
+	}
+	s := &sampler{pid: pid, how: how, quit: make(chan struct{}), done: make(chan struct{})}
 	go s.loop()
 	return s
 }
 
 func (s *sampler) loop() {
 	defer close(s.done)
-	tick := time.NewTicker(sampleEvery)
+	tick := time.NewTicker(s.how.every)
 	defer tick.Stop()
 	for {
 		s.look()
@@ -60,6 +73,9 @@ func (s *sampler) loop() {
 
 func (s *sampler) look() {
 	now, err := sample(s.pid)
+	if err == nil && s.how.tree {
+		now.TreeRSS, now.TreePSS, err = sampleTree(s.pid)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {

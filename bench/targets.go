@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // target is a bound on a figure's median. Those of memory are the ones this
 // product sets itself; section 32's are wider (docs/MEASURE.md has both).
@@ -23,7 +26,7 @@ func (t target) String() string {
 	return fmt.Sprintf("%s to %s", number(t.least), number(t.most))
 }
 
-var targets = []target{
+var targets = slices.Concat([]target{
 	{workload: "W1", kase: streamCase(32, 64), name: "peak", most: 25},
 	{workload: "W1", kase: streamCase(32, 64), name: "streams", least: 32, most: 32},
 	{workload: "W1", kase: streamCase(32, 64), name: "cpu", most: 1.5},
@@ -37,4 +40,16 @@ var targets = []target{
 	{workload: "start", kase: "agent run, no daemon", name: "wall", most: 100},
 	{workload: "start", kase: "agent stats, warm", name: "wall", most: 20},
 	{workload: "start", kase: "one text turn", name: "syncs", most: 4},
+}, lifeTargets("W2"), lifeTargets("W3"))
+
+// lifeTargets are those of W2 and W3, the same for each mode.
+func lifeTargets(id string) (all []target) {
+	for _, mode := range []string{"text", "echo", "shell"} {
+		kase := lifeCase{mode: mode, bots: lifeBots}.String()
+		all = append(all,
+			target{workload: id, kase: kase, name: "peak", most: 30},
+			target{workload: id, kase: kase, name: "p99 less p50", most: 100},
+			target{workload: id, kase: kase, name: "restart to ready", most: 500})
+	}
+	return all
 }
