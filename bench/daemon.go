@@ -25,6 +25,8 @@ type daemon struct {
 	session *client.Session
 	watch   *watch
 	sampler *sampler
+
+	delivery protocol.Delivery // of what is submitted
 }
 
 // serveOptions say how a daemon is started.
@@ -35,6 +37,10 @@ type serveOptions struct {
 	socket bool // else standard input and output
 	flags  []string
 	looks  looks
+
+	provider string
+	probed   *probedSpec // a probed daemon on a socket; flags do not count
+	self     string      // the program that plays it
 }
 
 // environment is what the measured programs see: none of the caller's
@@ -45,12 +51,15 @@ func environment(home string, more ...string) []string {
 
 // serve starts a daemon and waits for its ready line.
 func serve(ctx context.Context, o serveOptions) (*daemon, error) {
-	args := append([]string{"serve", "--store", o.store}, o.flags...)
+	name, args := o.agent, append([]string{"serve", "--store", o.store, "--provider", o.provider}, o.flags...)
 	socket := filepath.Join(o.dir, "sock")
 	if o.socket {
 		args = append(args, "--socket", socket)
 	}
-	d := &daemon{cmd: exec.Command(o.agent, args...)}
+	if o.probed != nil {
+		name, args = o.probed.command(o.self, o, socket)
+	}
+	d := &daemon{cmd: exec.Command(name, args...)}
 	d.cmd.Env = environment(o.dir)
 	d.cmd.Stderr = &d.stray
 	end, err := newPipes(d.cmd)
@@ -133,10 +142,46 @@ func (d *daemon) create(ctx context.Context, name, workspace string, tools ...st
 	}, nil)
 }
 
+// createMany makes the bots from one number up to another, as many at once as
+// the daemon admits.
+func (d *daemon) createMany(ctx context.Context, from, to int, workspace string, tools ...string) error {
+	return some(from, to, func(n int) error { return d.create(ctx, botName(n), workspace, tools...) })
+}
+
 // turn is one finished turn as its client saw it.
 type turn struct {
 	first time.Duration // to the first text
 	whole time.Duration // to turn_finished
+}
+
+// submit begins a bot's turn that plays a part; whoever wants to know of its
+// end expects it first.
+func (d *daemon) submit(ctx context.Context, bot, turn int, p part) (s protocol.Submitted, err error) {
+	err = d.session.Do(ctx, "submit", &protocol.Submit{
+		Bot: botName(bot), RequestID: requestOf(turn), Prompt: p.prompt(bot, turn, 0), Delivery: d.delivery,
+	}, &s)
+	return s, err
+}
+
+// completed waits for turns that are watched and makes sure of their ends.
+func (d *daemon) completed(ctx context.Context, turns []*watched) error {
+	return d.ended(ctx, turns, "completed")
+}
+
+func (d *daemon) ended(ctx context.Context, turns []*watched, status string) error {
+	for _, t := range turns {
+		select {
+		case <-t.done:
+		case <-d.watch.ended:
+			return fmt.Errorf("the session ended during a turn: %w", d.watch.failure())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if t.end.Status != status {
+			return fmt.Errorf("a turn ended %s, not %s: %s", t.end.Status, status, t.why)
+		}
+	}
+	return nil
 }
 
 // run submits a prompt and waits for the end of its turn.
@@ -148,7 +193,7 @@ func (d *daemon) run(ctx context.Context, bot, request, prompt string) (turn, er
 func (d *daemon) runSeen(ctx context.Context, w *watched, bot, request, prompt string) (turn, error) {
 	began := time.Now()
 	var s protocol.Submitted
-	if err := d.session.Do(ctx, "submit", &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt}, &s); err != nil {
+	if err := d.session.Do(ctx, "submit", &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt, Delivery: d.delivery}, &s); err != nil {
 		return turn{}, err
 	}
 	select {

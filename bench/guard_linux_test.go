@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"sync"
@@ -196,14 +195,14 @@ func (b *bench) guardIdle(t *testing.T) {
 	dir := t.TempDir()
 	d, err := serve(ctx, serveOptions{
 		agent: b.agent, dir: dir, store: filepath.Join(dir, "state.sqlite"), socket: true,
-		flags: []string{"--provider", "fake=responses,http://127.0.0.1:9/v1"},
+		provider: "fake=responses,http://127.0.0.1:9/v1",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	empty, err := sample(d.cmd.Process.Pid)
 	if err == nil {
-		err = d.createMany(ctx, guardBots, dir)
+		err = d.createMany(ctx, 0, guardBots, dir)
 	}
 	full, ferr := sample(d.cmd.Process.Pid)
 	_, end := d.stop()
@@ -214,26 +213,4 @@ func (b *bench) guardIdle(t *testing.T) {
 	if more := full.RSS - empty.RSS; more > idleBudget {
 		t.Errorf("RT-101: %d idle bots added %.1f MiB to the daemon; the budget is %d MiB", guardBots, inMiB(more), idleBudget/mib)
 	}
-}
-
-// createMany makes bots, as many at once as the daemon admits.
-func (d *daemon) createMany(ctx context.Context, bots int, workspace string) error {
-	names := make(chan int)
-	errs := make([]error, protocol.MaxAdmissions)
-	var wait sync.WaitGroup
-	for w := range errs {
-		wait.Go(func() {
-			for n := range names {
-				if errs[w] == nil {
-					errs[w] = d.create(ctx, fmt.Sprintf("idle-%d", n), workspace)
-				}
-			}
-		})
-	}
-	for n := range bots {
-		names <- n
-	}
-	close(names)
-	wait.Wait()
-	return errors.Join(errs...)
 }

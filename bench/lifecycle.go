@@ -144,8 +144,12 @@ func (l *life) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if stats, err := l.model.stats(); err != nil || stats.MaxOpen < l.bots {
-		return fmt.Errorf("the provider saw %d of %d streams at once: no figure; %w", stats.MaxOpen, l.bots, err)
+	stats, err := l.model.stats()
+	if err == nil && stats.MaxOpen < l.bots {
+		err = fmt.Errorf("the provider saw %d of %d streams at once: no figure", stats.MaxOpen, l.bots)
+	}
+	if err != nil {
+		return err
 	}
 	if l.replay, err = l.replays(ctx); err != nil || follow == nil {
 		return err
@@ -349,15 +353,4 @@ func (f *followers) saw(ctx context.Context, replay [][]*protocol.Event) error {
 func (f *followers) stop() {
 	f.cancel()
 	f.wait.Wait()
-}
-
-// each does something for many bots at once.
-func each(bots int, do func(n int) error) error {
-	errs := make([]error, bots)
-	var wait sync.WaitGroup
-	for n := range bots {
-		wait.Go(func() { errs[n] = do(n) })
-	}
-	wait.Wait()
-	return errors.Join(errs...)
 }

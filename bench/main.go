@@ -23,6 +23,8 @@ func main() {
 		switch os.Args[1] {
 		case modelWord:
 			os.Exit(fakemodel.Main(os.Args[2:]))
+		case probedWord:
+			os.Exit(probed(os.Args[2:], os.Stdout, os.Stderr))
 		case playWord:
 			os.Exit(play(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
@@ -46,6 +48,7 @@ var workloads = []workload{
 	{"W3", (*bench).socketLifecycle},
 	{"W4", (*bench).smallTurns},
 	{"W5", (*bench).longHistory},
+	{"W6", (*bench).fleet},
 	{"start", (*bench).startUp},
 }
 

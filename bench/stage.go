@@ -23,6 +23,7 @@ type staging struct {
 	model  []string // the model server's arguments, its word first
 	socket bool     // the daemon is on a socket, else on standard input and output
 	looks  looks
+	probed *probedSpec // the daemon is a probed one; it is on a socket, and flags do not count
 }
 
 // stage starts both, on standard input and output and an empty store. args are
@@ -55,8 +56,10 @@ func (b *bench) set(ctx context.Context, o staging) (*stage, error) {
 	if s.model, err = startModel(ctx, b.self, o.model...); err != nil {
 		return nil, err
 	}
-	flags := append([]string{"--provider", "fake=" + b.family + "," + s.model.url}, o.flags...)
-	s.serve = serveOptions{agent: b.agent, dir: dir, store: s.store, socket: o.socket, flags: flags, looks: o.looks}
+	s.serve = serveOptions{
+		agent: b.agent, dir: dir, store: s.store, socket: o.socket || o.probed != nil, flags: o.flags, looks: o.looks,
+		provider: "fake=" + b.family + "," + s.model.url, probed: o.probed, self: b.self,
+	}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.model.close())
 	}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	product "agent/internal/daemon"
+	"agent/internal/store"
+	"agent/protocol"
+)
+
+// probedWord, as the first argument, makes this program a daemon: the product's
+// own, with what no release has. Its syncs can be made slow, and it can be
+// asked how much is live on its heap and when its store did what. Its resident
+// size is no figure, since the program is another one.
+const probedWord = "probed-daemon"
+
+// probedSpec is that daemon's second argument.
+type probedSpec struct {
+	Store    string
+	Socket   string
+	Probe    string // the socket that answers with a probe
+	Provider string
+	Limits   protocol.Limits
+	Sync     time.Duration // added to every commit
+	Points   []string      // of the store (store.Faults), whose times are wanted
+}
+
+// probe is what it answers to whoever connects: after a collection, what is
+// left, and the times since the last answer.
+type probe struct {
+	Heap  int64 // bytes that are reachable
+	Times []pointTime
+}
+
+// pointTime is a moment at which the store reached a point.
+type pointTime struct {
+	Point string
+	Nanos int64
+}
+
+// probedLimits are the product's defaults for what a workload does not state.
+func probedLimits() protocol.Limits {
+	return protocol.Limits{
+		Active: 4096, Processes: int64(64 * runtime.NumCPU()), Detached: 16, Connections: 64, StallTimeoutSeconds: 120,
+		ContextBytes: 8 * mib, ContextItems: 4096, NoteTurns: 48, CompactAt: 75, CompactKeep: 25,
+		ApprovalHoldMS: 2000, CacheTTL: "5m",
+	}
+}
+
+// probed is the daemon until a signal ends it.
+func probed(args []string, out, errs io.Writer) int {
+	var spec probedSpec
+	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &spec) != nil {
+		fmt.Fprintln(errs, "bench: the probed daemon has one argument, its settings in JSON")
+		return 2
+	}
+	debug.SetGCPercent(50) // as serve does
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var faults store.Faults
+	if spec.Sync > 0 {
+		faults.At("commit", func() error {
+			time.Sleep(spec.Sync)
+			return nil
+		})
+	}
+	times := &times{}
+	for _, point := range spec.Points {
+		faults.At(point, func() error { return times.add(point) })
+	}
+	l, err := net.Listen("unix", spec.Probe)
+	if err != nil {
+		fmt.Fprintln(errs, "bench:", err)
+		return 1
+	}
+	go answerProbes(l, times)
+	set := product.Settings{
+		Store: spec.Store, Socket: spec.Socket, Providers: []string{spec.Provider}, Limits: spec.Limits, Version: "bench",
+	}
+	if err := product.ServeWithFaults(ctx, set, &faults, out); err != nil {
+		fmt.Fprintln(errs, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// times are what was reached since they were last taken.
+type times struct {
+	mu  sync.Mutex
+	all []pointTime
+}
+
+func (t *times) add(point string) error {
+	now := time.Now().UnixNano()
+	t.mu.Lock()
+	t.all = append(t.all, pointTime{point, now})
+	t.mu.Unlock()
+	return nil
+}
+
+func (t *times) take() []pointTime {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.all
+	t.all = nil
+	return all
+}
+
+func answerProbes(l net.Listener, t *times) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		p := probe{Times: t.take()}
+		runtime.GC() // once for what is unreachable, once for what a finalizer or a pool held
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		p.Heap = int64(m.HeapAlloc)
+		json.NewEncoder(conn).Encode(p)
+		conn.Close()
+	}
+}
+
+// command is the probed daemon in place of the product's, on these options.
+func (spec probedSpec) command(self string, o serveOptions, socket string) (name string, args []string) {
+	spec.Store, spec.Socket, spec.Probe, spec.Provider = o.store, socket, probePath(o.dir), o.provider
+	text, err := json.Marshal(spec)
+	if err != nil {
+		panic(err) // a struct of numbers and texts
+	}
+	return self, []string{probedWord, string(text)}
+}
+
+func probePath(dir string) string { return filepath.Join(dir, "probe") }
+
+// probe asks a probed daemon.
+func (s *stage) probe() (p probe, err error) {
+	conn, err := net.Dial("unix", probePath(s.serve.dir))
+	if err != nil {
+		return p, err
+	}
+	defer conn.Close()
+	return p, json.NewDecoder(conn).Decode(&p)
+}
