@@ -21,6 +21,7 @@ type daemon struct {
 	stray   bytes.Buffer
 	ready   time.Duration // from its start to its ready line
 	pipes   *pipes        // nil: it is on a socket
+	control *pipes        // the standard input and output of one on a socket
 	client  *client.Client
 	session *client.Session
 	watch   *watch
@@ -75,8 +76,8 @@ func serve(ctx context.Context, o serveOptions) (*daemon, error) {
 	if !o.socket {
 		d.pipes = end
 		d.client.Dial = func(context.Context, string) (net.Conn, error) { return end, nil }
-	} else if err := end.line(); err != nil {
-		return nil, d.failed(err)
+	} else if d.control = end; end.line() != nil {
+		return nil, d.failed(errors.New("it printed no ready line"))
 	}
 	if d.session, err = d.client.Session(ctx); err != nil {
 		return nil, d.failed(err)
@@ -109,6 +110,9 @@ func (d *daemon) stop() (usage, error) {
 		d.cmd.Process.Signal(os.Interrupt)
 	}
 	end := d.cmd.Wait()
+	if d.control != nil {
+		d.control.Close()
+	}
 	d.session.Close()
 	d.client.Close()
 	if end != nil {
@@ -122,6 +126,9 @@ func (d *daemon) kill() (usage, error) {
 	u, err := d.sampler.stop()
 	d.cmd.Process.Kill()
 	d.cmd.Wait() // its status is the signal's
+	if d.control != nil {
+		d.control.Close()
+	}
 	d.session.Close()
 	d.client.Close()
 	<-d.watch.ended

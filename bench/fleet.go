@@ -99,7 +99,6 @@ func (s *stage) fleet(ctx context.Context, f fleetShape, add func(figure, unit s
 // places taken: as many turns as may be live are held until the provider has
 // seen them all. They do not count, since they began before.
 func (s *stage) fleetRate(ctx context.Context, f fleetShape) (float64, error) {
-	s.daemon.delivery = protocol.Queue // as many as may run do, all the time
 	first, held := f.parked+1, f.active-1
 	var ramp []*watched
 	for n := range held {
@@ -142,6 +141,7 @@ func (s *stage) fleetRate(ctx context.Context, f fleetShape) (float64, error) {
 
 // park runs a turn of bot-0 that does not end and parks the bots from 1 on it.
 func (s *stage) park(ctx context.Context, bots int) ([]*watched, error) {
+	s.daemon.delivery = protocol.Queue // as many as may run do, all the time, and the others wait
 	turns := []*watched{s.daemon.watch.expect(botName(0))}
 	anchor, err := s.daemon.submit(ctx, 0, 0, part{Hold: "anchor"})
 	if err != nil {

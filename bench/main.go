@@ -24,7 +24,7 @@ func main() {
 		case modelWord:
 			os.Exit(fakemodel.Main(os.Args[2:]))
 		case probedWord:
-			os.Exit(probed(os.Args[2:], os.Stdout, os.Stderr))
+			os.Exit(probed(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		case playWord:
 			os.Exit(play(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -30,15 +29,14 @@ const probedWord = "probed-daemon"
 type probedSpec struct {
 	Store    string
 	Socket   string
-	Probe    string // the socket that answers with a probe
 	Provider string
 	Limits   protocol.Limits
 	Sync     time.Duration // added to every commit
 	Points   []string      // of the store (store.Faults), whose times are wanted
 }
 
-// probe is what it answers to whoever connects: after a collection, what is
-// left, and the times since the last answer.
+// probe is what it answers to each line on its standard input: after a
+// collection, what is left, and the times since the last answer.
 type probe struct {
 	Heap  int64 // bytes that are reachable
 	Times []pointTime
@@ -60,7 +58,7 @@ func probedLimits() protocol.Limits {
 }
 
 // probed is the daemon until a signal ends it.
-func probed(args []string, out, errs io.Writer) int {
+func probed(args []string, in io.Reader, out, errs io.Writer) int {
 	var spec probedSpec
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &spec) != nil {
 		fmt.Fprintln(errs, "bench: the probed daemon has one argument, its settings in JSON")
@@ -80,12 +78,7 @@ func probed(args []string, out, errs io.Writer) int {
 	for _, point := range spec.Points {
 		faults.At(point, func() error { return times.add(point) })
 	}
-	l, err := net.Listen("unix", spec.Probe)
-	if err != nil {
-		fmt.Fprintln(errs, "bench:", err)
-		return 1
-	}
-	go answerProbes(l, times)
+	go answerProbes(in, out, times)
 	set := product.Settings{
 		Store: spec.Store, Socket: spec.Socket, Providers: []string{spec.Provider}, Limits: spec.Limits, Version: "bench",
 	}
@@ -118,26 +111,22 @@ func (t *times) take() []pointTime {
 	return all
 }
 
-func answerProbes(l net.Listener, t *times) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
+func answerProbes(in io.Reader, out io.Writer, t *times) {
+	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
+	for lines.Scan() {
 		p := probe{Times: t.take()}
-		runtime.GC() // once for what is unreachable, once for what a finalizer or a pool held
+		runtime.GC() // once for what is unreachable, once for what a pool held
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		p.Heap = int64(m.HeapAlloc)
-		json.NewEncoder(conn).Encode(p)
-		conn.Close()
+		answers.Encode(p)
 	}
 }
 
 // command is the probed daemon in place of the product's, on these options.
 func (spec probedSpec) command(self string, o serveOptions, socket string) (name string, args []string) {
-	spec.Store, spec.Socket, spec.Probe, spec.Provider = o.store, socket, probePath(o.dir), o.provider
+	spec.Store, spec.Socket, spec.Provider = o.store, socket, o.provider
 	text, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // a struct of numbers and texts
@@ -145,14 +134,10 @@ func (spec probedSpec) command(self string, o serveOptions, socket string) (name
 	return self, []string{probedWord, string(text)}
 }
 
-func probePath(dir string) string { return filepath.Join(dir, "probe") }
-
 // probe asks a probed daemon.
 func (s *stage) probe() (p probe, err error) {
-	conn, err := net.Dial("unix", probePath(s.serve.dir))
-	if err != nil {
+	if _, err := io.WriteString(s.daemon.control.in, "probe\n"); err != nil {
 		return p, err
 	}
-	defer conn.Close()
-	return p, json.NewDecoder(conn).Decode(&p)
+	return p, json.NewDecoder(s.daemon.control.out).Decode(&p)
 }
