@@ -49,6 +49,8 @@ var workloads = []workload{
 	{"W4", (*bench).smallTurns},
 	{"W5", (*bench).longHistory},
 	{"W6", (*bench).fleet},
+	{"W9", (*bench).bursts},
+	{"interrupts", (*bench).interrupts},
 	{"start", (*bench).startUp},
 }
 

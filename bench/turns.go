@@ -64,7 +64,7 @@ func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float6
 	err = s.verify(ctx, int64(stored))
 	for n := 0; n < smallWarmUp+measured && err == nil; n++ {
 		if n == smallWarmUp {
-			if cpu, err = s.cpu(); err != nil {
+			if cpu, err = s.cpuNow(); err != nil {
 				break
 			}
 		}
@@ -93,8 +93,8 @@ func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float6
 	return p50, nil
 }
 
-// cpu is the daemon's processor time so far, in seconds.
-func (s *stage) cpu() (float64, error) {
+// cpuNow is the daemon's processor time so far, in seconds.
+func (s *stage) cpuNow() (float64, error) {
 	u, err := sample(s.daemon.cmd.Process.Pid)
 	return u.CPU, err
 }
