@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"agent/internal/fakemodel"
 )
@@ -25,6 +26,8 @@ func main() {
 			os.Exit(fakemodel.Main(os.Args[2:]))
 		case probedWord:
 			os.Exit(probed(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		case noiseWord:
+			os.Exit(noise(os.Args[2:], os.Stdout))
 		case playWord:
 			os.Exit(play(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
@@ -49,7 +52,11 @@ var workloads = []workload{
 	{"W4", (*bench).smallTurns},
 	{"W5", (*bench).longHistory},
 	{"W6", (*bench).fleet},
+	{"W7", (*bench).sustained},
+	{"W8", (*bench).growth},
 	{"W9", (*bench).bursts},
+	{"W10", (*bench).slowDisk},
+	{"W12", (*bench).longTurn},
 	{"interrupts", (*bench).interrupts},
 	{"start", (*bench).startUp},
 }
@@ -61,6 +68,9 @@ type bench struct {
 	dir    string // everything it makes
 	family string
 	quick  bool
+
+	sustain time.Duration // W7
+
 	report *report
 	log    io.Writer
 	stores map[string]string // filled stores by what they hold
@@ -81,6 +91,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
 	f.StringVar(&dir, "dir", "", "`folder` for the stores, on the disk that is to be measured; default a temporary one")
+	f.DurationVar(&b.sustain, "sustain", 5*time.Minute, "how long W7 runs with nothing pruned; a third of it more with eight kept turns")
 	f.BoolVar(&check, "check", false, "end with status 1 when a target is missed")
 	f.BoolVar(&b.quick, "quick", false, "small workloads, to see that the program works; compared with nothing")
 	f.BoolVar(&keep, "keep", false, "leave the stores and logs in the folder")

@@ -57,16 +57,25 @@ func shell(command string) part { return calling("shell", map[string]string{"com
 // player is the state of that model server.
 type player struct {
 	mu    sync.Mutex
-	parts map[string]part // by bot: the newest
-	asked map[string]int  // requests of each
+	bots  map[string]*playing
 	gates map[string]*fakemodel.Gate
 }
+
+// playing is a bot's newest part and how far it has come.
+type playing struct {
+	part
+	asked  int // requests, of all parts
+	rounds int // of calls, in this part
+}
+
+// summaryMark, in a bot's compaction instructions, makes the answer a summary.
+const summaryMark = "Summarize what was said so far."
 
 // play runs the server as a program. It obeys the lines stats and violations,
 // and of a hold by its name: await NAME N, which is answered when N answers
 // wait there, and release NAME, after which nothing waits there any more.
 func play(args []string, in io.Reader, out, errs io.Writer) int {
-	p := player{parts: map[string]part{}, asked: map[string]int{}, gates: map[string]*fakemodel.Gate{}}
+	p := player{bots: map[string]*playing{}, gates: map[string]*fakemodel.Gate{}}
 	opts := fakemodel.Options{Identity: fakemodel.ByModel, Handler: p.reply}
 	f := flag.NewFlagSet(playWord, flag.ContinueOnError)
 	f.SetOutput(errs)
@@ -126,18 +135,20 @@ func (p *player) gate(name string) *fakemodel.Gate {
 }
 
 func (p *player) reply(req *fakemodel.Request) fakemodel.Reply {
-	t, n := p.partOf(req)
-	if t.FailEvery > 0 && n%t.FailEvery == 0 {
+	t, calls, fails := p.next(req)
+	if fails {
 		return fakemodel.HTTPError(503, "This one fails.")
 	}
 	var r fakemodel.Reply
 	switch {
-	case t.Tool != "" && req.Rounds < t.Rounds && !req.ToolsOff:
-		var calls []fakemodel.Block
+	case strings.Contains(req.Prompt, summaryMark):
+		return fakemodel.Say("Many things were said, and none of them matters any more.")
+	case calls:
+		var blocks []fakemodel.Block
 		for range max(t.Each, 1) {
-			calls = append(calls, fakemodel.Call(t.Tool, string(t.Arguments)))
+			blocks = append(blocks, fakemodel.Call(t.Tool, string(t.Arguments)))
 		}
-		r = fakemodel.Say("", calls...)
+		r = fakemodel.Say("", blocks...)
 	case t.Deltas > 0:
 		r = fakemodel.Deltas(t.Deltas, partDelta, millisOf(t.GapMS))
 		r.Finish = p.gate(t.Hold)
@@ -149,19 +160,30 @@ func (p *player) reply(req *fakemodel.Request) fakemodel.Reply {
 	return r
 }
 
-// partOf finds the part of a request's turn, and counts the bot's requests. A
-// prompt that is no part (what asks for a summary, a note of the daemon's)
-// leaves the one before in force.
-func (p *player) partOf(req *fakemodel.Request) (part, int) {
+// next finds the part of a request's turn, and whether this answer of it calls
+// or fails. A prompt that is no part (what asks for a summary, a summary, a note
+// of the daemon's) leaves the one before in force.
+func (p *player) next(req *fakemodel.Request) (t part, calls, fails bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked[req.Identity]++
-	var t part
-	line, _, _ := strings.Cut(req.Prompt, "\n")
-	if json.Unmarshal([]byte(line), &t) == nil {
-		p.parts[req.Identity] = t
+	now := p.bots[req.Identity]
+	if now == nil {
+		now = &playing{}
+		p.bots[req.Identity] = now
 	}
-	return p.parts[req.Identity], p.asked[req.Identity]
+	now.asked++
+	line, _, _ := strings.Cut(req.Prompt, "\n")
+	if req.Rounds == 0 && !req.AfterResult && json.Unmarshal([]byte(line), &t) == nil {
+		now.part, now.rounds = t, 0
+	}
+	if now.FailEvery > 0 && now.asked%now.FailEvery == 0 {
+		return now.part, false, true
+	}
+	if now.Tool != "" && now.rounds < now.Rounds && !req.ToolsOff && !strings.Contains(req.Prompt, summaryMark) {
+		now.rounds++
+		calls = true
+	}
+	return now.part, calls, false
 }
 
 func millisOf(n int) time.Duration { return time.Duration(n) * time.Millisecond }

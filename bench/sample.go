@@ -25,6 +25,7 @@ type usage struct {
 	CPU   float64 // seconds of user and system time since the process started
 	Looks int     // samples taken
 
+	Threads, Files   int64 // most seen; Linux
 	TreeRSS, TreePSS int64 // most seen of the process and all below it, summed; with looks.tree
 }
 
@@ -32,6 +33,7 @@ type usage struct {
 func (u *usage) add(s usage) {
 	u.RSS, u.PSS, u.Own, u.CPU = max(u.RSS, s.RSS), max(u.PSS, s.PSS), max(u.Own, s.Own), s.CPU
 	u.Peak = max(u.Peak, s.Peak, s.RSS)
+	u.Threads, u.Files = max(u.Threads, s.Threads), max(u.Files, s.Files)
 	u.TreeRSS, u.TreePSS = max(u.TreeRSS, s.TreeRSS), max(u.TreePSS, s.TreePSS)
 	u.Looks++
 }
@@ -44,6 +46,7 @@ type sampler struct {
 	done chan struct{}
 	mu   sync.Mutex
 	seen usage
+	all  []int64 // the resident size at each look, in order
 	err  error
 }
 
@@ -83,6 +86,34 @@ func (s *sampler) look() {
 		return
 	}
 	s.seen.add(now)
+	s.all = append(s.all, now.RSS)
+}
+
+// drift is how the resident size's median in the last third of the looks
+// compares with that in the first: 1 for no change. The looks before skip do
+// not count.
+func (s *sampler) drift(skip int) (ratio, first, last float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	looks := s.all[min(skip, len(s.all)-1):]
+	third := max(len(looks)/3, 1)
+	first, last = medianSize(looks[:third]), medianSize(looks[len(looks)-third:])
+	return last / first, first, last
+}
+
+// looked is how many looks there were so far.
+func (s *sampler) looked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
+func medianSize(sizes []int64) float64 {
+	values := make([]float64, len(sizes))
+	for i, n := range sizes {
+		values[i] = inMiB(n)
+	}
+	return median(values)
 }
 
 // stop takes a last sample and gives the whole. It may be called once.
