@@ -152,7 +152,8 @@ func (s *stage) growTo(ctx context.Context, self string, from, to int, raw bool)
 const noiseWord = "noise"
 
 // noiseCommand is a command that prints size bytes, other ones for each seed:
-// lines as of a program's log, or with raw characters without any order.
+// lines as of a program's log, of which deflate leaves about a fifth, or with
+// raw characters without any order.
 func noiseCommand(self string, size, seed int, raw bool) string {
 	return fmt.Sprintf("'%s' %s %d %d %t", self, noiseWord, size, seed, raw)
 }
@@ -185,7 +186,10 @@ func noise(args []string, out io.Writer) int {
 
 var (
 	noiseLevels = []string{"debug", "info", "warning", "error"}
-	noiseWords  = []string{"request", "of", "client", "took", "longer", "than", "the", "cache", "had", "no", "entry", "for", "path", "worker", "is", "idle", "retry"}
+	noiseTexts  = []string{
+		"the request of a client took longer than it should", "the cache had no entry for the path that was asked for",
+		"a worker is idle and gives back what it holds", "one more attempt after the connection broke off", "the queue is as long as it may be",
+	}
 )
 
 // rawRune is a character of text that deflate takes only a twentieth off.
@@ -203,9 +207,7 @@ func noiseLine(r *rand.Rand, raw bool) []byte {
 	if raw {
 		return utf8.AppendRune(nil, rawRune(r))
 	}
-	line := fmt.Appendf(nil, "2026-01-02T03:04:%02d.%03dZ %s worker-%d:", r.IntN(60), r.IntN(1000), noiseLevels[r.IntN(4)], r.IntN(16))
-	for range 6 + r.IntN(8) {
-		line = append(append(line, ' '), noiseWords[r.IntN(len(noiseWords))]...)
-	}
-	return fmt.Appendf(line, " id=%06x\n", r.IntN(1<<24))
+	line := fmt.Appendf(nil, "2026-01-02T03:04:%02d.%03dZ %s worker-%d: ", r.IntN(60), r.IntN(1000), noiseLevels[r.IntN(4)], r.IntN(16))
+	line = append(line, noiseTexts[r.IntN(len(noiseTexts))]...)
+	return fmt.Appendf(line, " id=%010x after %d ms\n", r.Int64N(1<<40), r.IntN(10_000))
 }
