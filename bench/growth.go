@@ -44,18 +44,16 @@ func (b *bench) sustainOnce(ctx context.Context, kase string, length time.Durati
 	err = s.daemon.createMany(ctx, 0, sustainBots, s.workspace, "shell")
 	var turns, all int64
 	var took time.Duration
-	var skip int
 	if err == nil {
 		p := shell("printf hello")
 		p.DelayMS = reply
 		lead := length / 10
-		time.AfterFunc(lead, func() { skip = s.daemon.sampler.looked() })
 		turns, took, _, _, err = s.resubmit(ctx, sustainBots, lead, length-lead, func(bot, turn int) string {
 			return p.prompt(bot, turn, 0)
 		})
 	}
 	stats, serr := s.model.stats()
-	drift, first, last := s.daemon.sampler.drift(skip)
+	drift, first, last := s.daemon.sampler.drift()
 	u, err := s.end(errors.Join(err, serr))
 	if err != nil {
 		return fmt.Errorf("%s: %w", kase, err)

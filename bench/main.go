@@ -56,6 +56,7 @@ var workloads = []workload{
 	{"W8", (*bench).growth},
 	{"W9", (*bench).bursts},
 	{"W10", (*bench).slowDisk},
+	{"W11", (*bench).soak},
 	{"W12", (*bench).longTurn},
 	{"interrupts", (*bench).interrupts},
 	{"start", (*bench).startUp},
@@ -70,6 +71,7 @@ type bench struct {
 	quick  bool
 
 	sustain time.Duration // W7
+	soakFor time.Duration // W11
 
 	report *report
 	log    io.Writer
@@ -92,6 +94,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
 	f.StringVar(&dir, "dir", "", "`folder` for the stores, on the disk that is to be measured; default a temporary one")
 	f.DurationVar(&b.sustain, "sustain", 5*time.Minute, "how long W7 runs with nothing pruned; a third of it more with eight kept turns")
+	f.DurationVar(&b.soakFor, "soak", time.Hour, "how long W11 runs")
 	f.BoolVar(&check, "check", false, "end with status 1 when a target is missed")
 	f.BoolVar(&b.quick, "quick", false, "small workloads, to see that the program works; compared with nothing")
 	f.BoolVar(&keep, "keep", false, "leave the stores and logs in the folder")

@@ -28,6 +28,7 @@ type part struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Rounds    int             `json:"rounds,omitempty"` // of calls, before the answer
 	Each      int             `json:"each,omitempty"`   // calls of a round, 0: one
+	Await     bool            `json:"await,omitempty"`  // then wait for the newest background command
 	FailEvery int             `json:"fail_every,omitempty"`
 }
 
@@ -134,8 +135,19 @@ func (p *player) gate(name string) *fakemodel.Gate {
 	return g
 }
 
+// handle is the command in the background that this answer waits for, "" for
+// none. The result of a wait is for the handle that was waited for.
+func (p *player) handle(t part, req *fakemodel.Request) string {
+	if !t.Await || !req.AfterResult || !strings.HasPrefix(req.Result, `{"handle":"`) {
+		return ""
+	}
+	handle, _, _ := strings.Cut(strings.TrimPrefix(req.Result, `{"handle":"`), `"`)
+	return handle
+}
+
 func (p *player) reply(req *fakemodel.Request) fakemodel.Reply {
 	t, calls, fails := p.next(req)
+	handle := p.handle(t, req)
 	if fails {
 		return fakemodel.HTTPError(503, "This one fails.")
 	}
@@ -149,6 +161,8 @@ func (p *player) reply(req *fakemodel.Request) fakemodel.Reply {
 			blocks = append(blocks, fakemodel.Call(t.Tool, string(t.Arguments)))
 		}
 		r = fakemodel.Say("", blocks...)
+	case handle != "":
+		r = fakemodel.Say("", fakemodel.Call("wait", `{"handles":["`+handle+`"]}`))
 	case t.Deltas > 0:
 		r = fakemodel.Deltas(t.Deltas, partDelta, millisOf(t.GapMS))
 		r.Finish = p.gate(t.Hold)

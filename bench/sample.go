@@ -90,22 +90,15 @@ func (s *sampler) look() {
 }
 
 // drift is how the resident size's median in the last third of the looks
-// compares with that in the first: 1 for no change. The looks before skip do
-// not count.
-func (s *sampler) drift(skip int) (ratio, first, last float64) {
+// compares with that in the first: 1 for no change. The first tenth, before the
+// pace is reached, does not count.
+func (s *sampler) drift() (ratio, first, last float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	looks := s.all[min(skip, len(s.all)-1):]
+	looks := s.all[len(s.all)/10:]
 	third := max(len(looks)/3, 1)
 	first, last = medianSize(looks[:third]), medianSize(looks[len(looks)-third:])
 	return last / first, first, last
-}
-
-// looked is how many looks there were so far.
-func (s *sampler) looked() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all)
 }
 
 func medianSize(sizes []int64) float64 {

@@ -55,6 +55,8 @@ var targets = slices.Concat([]target{
 	{workload: "W10", kase: slowCase(slowDelays[0]), name: "turns a second", least: 258},
 	{workload: "W10", kase: slowCase(slowDelays[1]), name: "turns a second", least: 109},
 	{workload: "W10", kase: slowCase(slowDelays[2]), name: "turns a second", least: 111},
+	{workload: "W11", kase: fmt.Sprintf("%d bots", soakBots), name: "RSS, last ÷ first third", most: 1.1},
+	{workload: "W11", kase: fmt.Sprintf("%d bots", soakBots), name: "restart with 16 in flight", most: 1000},
 	{workload: "W12", kase: "600 results", name: "record a result", most: 1.5},
 	{workload: "W12", kase: "600 results", name: "window", most: 9.6},
 	{workload: "W12", kase: "600 results", name: "move the floor", most: 3.3},
