@@ -41,25 +41,38 @@ func main() {
 // workload is one of the things that can be measured. run is called once for
 // each fresh-process run.
 type workload struct {
-	id  string
-	run func(*bench, context.Context) error
+	id   string
+	run  func(*bench, context.Context) error
+	long bool // takes many minutes: only when named, and then once
 }
 
 var workloads = []workload{
-	{"W1", (*bench).stream},
-	{"W2", (*bench).lifecycle},
-	{"W3", (*bench).socketLifecycle},
-	{"W4", (*bench).smallTurns},
-	{"W5", (*bench).longHistory},
-	{"W6", (*bench).fleet},
-	{"W7", (*bench).sustained},
-	{"W8", (*bench).growth},
-	{"W9", (*bench).bursts},
-	{"W10", (*bench).slowDisk},
-	{"W11", (*bench).soak},
-	{"W12", (*bench).longTurn},
-	{"interrupts", (*bench).interrupts},
-	{"start", (*bench).startUp},
+	{id: "W1", run: (*bench).stream},
+	{id: "W2", run: (*bench).lifecycle},
+	{id: "W3", run: (*bench).socketLifecycle},
+	{id: "W4", run: (*bench).smallTurns},
+	{id: "W5", run: (*bench).longHistory},
+	{id: "W6", run: (*bench).fleet},
+	{id: "W7", run: (*bench).sustained, long: true},
+	{id: "W8", run: (*bench).growth},
+	{id: "W9", run: (*bench).bursts},
+	{id: "W10", run: (*bench).slowDisk},
+	{id: "W11", run: (*bench).soak, long: true},
+	{id: "W12", run: (*bench).longTurn},
+	{id: "interrupts", run: (*bench).interrupts},
+	{id: "small", run: (*bench).small},
+	{id: "start", run: (*bench).startUp},
+}
+
+// usual are the ids of all that run when none is named.
+func usual() string {
+	var ids []string
+	for _, w := range workloads {
+		if !w.long {
+			ids = append(ids, w.id)
+		}
+	}
+	return strings.Join(ids, ",")
 }
 
 // bench is one invocation.
@@ -87,8 +100,8 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	var check, keep bool
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(log)
-	f.StringVar(&names, "w", "W1,W4,W5,start", "`workloads` to run, with commas between")
-	f.IntVar(&runs, "runs", 3, "fresh-process runs of each; the table shows their medians")
+	f.StringVar(&names, "w", usual(), "`workloads` to run, with commas between; W7 and W11 run only when they are named")
+	f.IntVar(&runs, "runs", 3, "fresh-process runs of each but W7 and W11; the table shows their medians")
 	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses or anthropic")
 	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
@@ -168,6 +181,9 @@ func (b *bench) measure(ctx context.Context, chosen []workload, runs int) error 
 		return err
 	}
 	for _, w := range chosen {
+		if w.long {
+			runs = 1
+		}
 		for n := range runs {
 			fmt.Fprintf(b.log, "%s: run %d of %d\n", w.id, n+1, runs)
 			if err := w.run(b, ctx); err != nil {

@@ -26,10 +26,11 @@ type part struct {
 	Hold      string          `json:"hold,omitempty"` // the answer's end waits until this is released
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Rounds    int             `json:"rounds,omitempty"` // of calls, before the answer
-	Each      int             `json:"each,omitempty"`   // calls of a round, 0: one
-	Await     bool            `json:"await,omitempty"`  // then wait for the newest background command
-	FailEvery int             `json:"fail_every,omitempty"`
+	Rounds    int             `json:"rounds,omitempty"`     // of calls, before the answer
+	Each      int             `json:"each,omitempty"`       // calls of a round, 0: one
+	Await     bool            `json:"await,omitempty"`      // then wait for the newest background command
+	FailEvery int             `json:"fail_every,omitempty"` // requests, of which one fails
+	RefuseS   int             `json:"refuse_s,omitempty"`   // answer that it is too many requests, for that many seconds
 }
 
 const partDelta = 256
@@ -147,6 +148,9 @@ func (p *player) handle(t part, req *fakemodel.Request) string {
 
 func (p *player) reply(req *fakemodel.Request) fakemodel.Reply {
 	t, calls, fails := p.next(req)
+	if t.RefuseS > 0 {
+		return fakemodel.HTTPError(429, "Too many requests.", "Retry-After", fmt.Sprint(t.RefuseS))
+	}
 	handle := p.handle(t, req)
 	if fails {
 		return fakemodel.HTTPError(503, "This one fails.")

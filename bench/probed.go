@@ -10,7 +10,9 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,12 +35,14 @@ type probedSpec struct {
 	Limits   protocol.Limits
 	Sync     time.Duration // added to every commit
 	Points   []string      // of the store (store.Faults), whose times are wanted
+	Peak     bool          // look at the heap every millisecond
 }
 
 // probe is what it answers to each line on its standard input: after a
 // collection, what is left, and the times since the last answer.
 type probe struct {
 	Heap  int64 // bytes that are reachable
+	Peak  int64 // most that was seen on the heap since the last answer, garbage included
 	Times []pointTime
 }
 
@@ -78,7 +82,11 @@ func probed(args []string, in io.Reader, out, errs io.Writer) int {
 	for _, point := range spec.Points {
 		faults.At(point, func() error { return times.add(point) })
 	}
-	go answerProbes(in, out, times)
+	peak := &heapPeak{}
+	if spec.Peak {
+		go peak.watch(ctx)
+	}
+	go answerProbes(in, out, times, peak)
 	set := product.Settings{
 		Store: spec.Store, Socket: spec.Socket, Providers: []string{spec.Provider}, Limits: spec.Limits, Version: "bench",
 	}
@@ -111,15 +119,32 @@ func (t *times) take() []pointTime {
 	return all
 }
 
-func answerProbes(in io.Reader, out io.Writer, t *times) {
+// heapPeak is the most that was on the heap since it was last taken.
+type heapPeak struct{ most atomic.Int64 }
+
+func (h *heapPeak) watch(ctx context.Context) {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		metrics.Read(sample)
+		if n := int64(sample[0].Value.Uint64()); n > h.most.Load() {
+			h.most.Store(n)
+		}
+		<-tick.C
+	}
+}
+
+func answerProbes(in io.Reader, out io.Writer, t *times, peak *heapPeak) {
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	for lines.Scan() {
-		p := probe{Times: t.take()}
+		p := probe{Times: t.take(), Peak: peak.most.Load()}
 		runtime.GC() // once for what is unreachable, once for what a pool held
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		p.Heap = int64(m.HeapAlloc)
+		peak.most.Store(0)
 		answers.Encode(p)
 	}
 }

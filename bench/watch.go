@@ -21,7 +21,8 @@ type watch struct {
 type watched struct {
 	first    time.Time
 	begun    chan struct{}
-	parked   chan struct{} // closed when it waits; once a turn
+	parked   chan struct{} // closed when it first waits
+	waits    bool
 	finished time.Time
 	end      protocol.TurnFinished
 	why      string
@@ -66,8 +67,11 @@ func (w *watch) see(e *protocol.Event, now time.Time) {
 			t.first = now
 			close(t.begun)
 		}
-	case protocol.KindTurnWaiting:
-		close(t.parked)
+	case protocol.KindTurnWaiting, protocol.KindTurnPaced:
+		if !t.waits {
+			t.waits = true
+			close(t.parked)
+		}
 	case protocol.KindTurnFinished:
 		t.finished, t.why = now, string(e.Data)
 		if err := e.Decode(&t.end); err != nil {
