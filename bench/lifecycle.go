@@ -72,6 +72,7 @@ func (b *bench) lives(ctx context.Context, id string, cases []lifeCase) error {
 type life struct {
 	*stage
 	lifeCase
+	gapMS  int // between the pieces of an answer
 	turns  []turn
 	replay [][]*protocol.Event // of each bot, before the kill
 }
@@ -83,7 +84,10 @@ func (b *bench) live(ctx context.Context, id string, c lifeCase) error {
 	if err != nil {
 		return err
 	}
-	l := &life{stage: s, lifeCase: c}
+	l := &life{stage: s, lifeCase: c, gapMS: 25}
+	if b.quick {
+		l.gapMS = 2
+	}
 	if err := l.run(ctx); err != nil {
 		_, err = s.end(err)
 		return err
@@ -168,7 +172,7 @@ func (l *life) part(bot, turn int) part {
 	case "shell":
 		p = shell(fmt.Sprintf("printf done > out-%d-%d; sleep 0.25; true", bot, turn))
 	}
-	p.Deltas, p.GapMS = streamDeltas, 25
+	p.Deltas, p.GapMS = streamDeltas, l.gapMS
 	return p
 }
 
