@@ -77,8 +77,10 @@ func (b *bench) soak(ctx context.Context) error {
 	add("most in the WAL", "MiB", inMiB(k.wal))
 	add("store, growth a minute", "MiB", float64(k.grown)/mib/k.took.Minutes())
 	add("interrupts", "", float64(len(k.interrupts)))
-	add("interrupt p50", "ms", percentile(k.interrupts, 50))
-	add("interrupt, slowest", "ms", percentile(k.interrupts, 100))
+	if len(k.interrupts) > 0 { // a short soak may have come to none
+		add("interrupt p50", "ms", percentile(k.interrupts, 50))
+		add("interrupt, slowest", "ms", percentile(k.interrupts, 100))
+	}
 	add("forks", "", float64(k.forks.Load()))
 	add("restart with 16 in flight", "ms", millis(ready))
 	return nil
