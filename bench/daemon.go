@@ -21,10 +21,13 @@ type daemon struct {
 	stray   bytes.Buffer
 	ready   time.Duration // from its start to its ready line
 	pipes   *pipes        // nil: it is on a socket
+	control *pipes        // the standard input and output of one on a socket
 	client  *client.Client
 	session *client.Session
 	watch   *watch
 	sampler *sampler
+
+	delivery protocol.Delivery // of what is submitted
 }
 
 // serveOptions say how a daemon is started.
@@ -34,6 +37,11 @@ type serveOptions struct {
 	store  string
 	socket bool // else standard input and output
 	flags  []string
+	looks  looks
+
+	provider string
+	probed   *probedSpec // a probed daemon on a socket; flags do not count
+	self     string      // the program that plays it
 }
 
 // environment is what the measured programs see: none of the caller's
@@ -44,12 +52,15 @@ func environment(home string, more ...string) []string {
 
 // serve starts a daemon and waits for its ready line.
 func serve(ctx context.Context, o serveOptions) (*daemon, error) {
-	args := append([]string{"serve", "--store", o.store}, o.flags...)
+	name, args := o.agent, append([]string{"serve", "--store", o.store, "--provider", o.provider}, o.flags...)
 	socket := filepath.Join(o.dir, "sock")
 	if o.socket {
 		args = append(args, "--socket", socket)
 	}
-	d := &daemon{cmd: exec.Command(o.agent, args...)}
+	if o.probed != nil {
+		name, args = o.probed.command(o.self, o, socket)
+	}
+	d := &daemon{cmd: exec.Command(name, args...)}
 	d.cmd.Env = environment(o.dir)
 	d.cmd.Stderr = &d.stray
 	end, err := newPipes(d.cmd)
@@ -65,8 +76,8 @@ func serve(ctx context.Context, o serveOptions) (*daemon, error) {
 	if !o.socket {
 		d.pipes = end
 		d.client.Dial = func(context.Context, string) (net.Conn, error) { return end, nil }
-	} else if err := end.line(); err != nil {
-		return nil, d.failed(err)
+	} else if d.control = end; end.line() != nil {
+		return nil, d.failed(errors.New("it printed no ready line"))
 	}
 	if d.session, err = d.client.Session(ctx); err != nil {
 		return nil, d.failed(err)
@@ -75,7 +86,7 @@ func serve(ctx context.Context, o serveOptions) (*daemon, error) {
 	if got := d.session.Ready().Durability; got != "sqlite_full" {
 		return nil, d.failed(fmt.Errorf("its durability is %q: no figure", got))
 	}
-	d.sampler = startSampler(d.cmd.Process.Pid)
+	d.sampler = startSampler(d.cmd.Process.Pid, o.looks)
 	return d, nil
 }
 
@@ -99,11 +110,28 @@ func (d *daemon) stop() (usage, error) {
 		d.cmd.Process.Signal(os.Interrupt)
 	}
 	end := d.cmd.Wait()
+	if d.control != nil {
+		d.control.Close()
+	}
 	d.session.Close()
 	d.client.Close()
 	if end != nil {
 		return u, errors.Join(err, fmt.Errorf("the daemon ended with %w: %s", end, d.stray.Bytes()))
 	}
+	return u, err
+}
+
+// kill ends the daemon with nothing done and gives what was sampled of it.
+func (d *daemon) kill() (usage, error) {
+	u, err := d.sampler.stop()
+	d.cmd.Process.Kill()
+	d.cmd.Wait() // its status is the signal's
+	if d.control != nil {
+		d.control.Close()
+	}
+	d.session.Close()
+	d.client.Close()
+	<-d.watch.ended
 	return u, err
 }
 
@@ -121,10 +149,46 @@ func (d *daemon) create(ctx context.Context, name, workspace string, tools ...st
 	}, nil)
 }
 
+// createMany makes the bots from one number up to another, as many at once as
+// the daemon admits.
+func (d *daemon) createMany(ctx context.Context, from, to int, workspace string, tools ...string) error {
+	return some(from, to, func(n int) error { return d.create(ctx, botName(n), workspace, tools...) })
+}
+
 // turn is one finished turn as its client saw it.
 type turn struct {
 	first time.Duration // to the first text
 	whole time.Duration // to turn_finished
+}
+
+// submit begins a bot's turn that plays a part; whoever wants to know of its
+// end expects it first.
+func (d *daemon) submit(ctx context.Context, bot, turn int, p part) (s protocol.Submitted, err error) {
+	err = d.session.Do(ctx, "submit", &protocol.Submit{
+		Bot: botName(bot), RequestID: requestOf(turn), Prompt: p.prompt(bot, turn, 0), Delivery: d.delivery,
+	}, &s)
+	return s, err
+}
+
+// completed waits for turns that are watched and makes sure of their ends.
+func (d *daemon) completed(ctx context.Context, turns []*watched) error {
+	return d.ended(ctx, turns, "completed")
+}
+
+func (d *daemon) ended(ctx context.Context, turns []*watched, status string) error {
+	for _, t := range turns {
+		select {
+		case <-t.done:
+		case <-d.watch.ended:
+			return fmt.Errorf("the session ended during a turn: %w", d.watch.failure())
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if t.end.Status != status {
+			return fmt.Errorf("a turn ended %s, not %s: %s", t.end.Status, status, t.why)
+		}
+	}
+	return nil
 }
 
 // run submits a prompt and waits for the end of its turn.
@@ -136,7 +200,7 @@ func (d *daemon) run(ctx context.Context, bot, request, prompt string) (turn, er
 func (d *daemon) runSeen(ctx context.Context, w *watched, bot, request, prompt string) (turn, error) {
 	began := time.Now()
 	var s protocol.Submitted
-	if err := d.session.Do(ctx, "submit", &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt}, &s); err != nil {
+	if err := d.session.Do(ctx, "submit", &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt, Delivery: d.delivery}, &s); err != nil {
 		return turn{}, err
 	}
 	select {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"agent/internal/fakemodel"
 )
@@ -19,8 +20,17 @@ import (
 const modelWord = "fakemodel"
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == modelWord {
-		os.Exit(fakemodel.Main(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case modelWord:
+			os.Exit(fakemodel.Main(os.Args[2:]))
+		case probedWord:
+			os.Exit(probed(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		case noiseWord:
+			os.Exit(noise(os.Args[2:], os.Stdout))
+		case playWord:
+			os.Exit(play(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -31,15 +41,38 @@ func main() {
 // workload is one of the things that can be measured. run is called once for
 // each fresh-process run.
 type workload struct {
-	id  string
-	run func(*bench, context.Context) error
+	id   string
+	run  func(*bench, context.Context) error
+	long bool // takes many minutes: only when named, and then once
 }
 
 var workloads = []workload{
-	{"W1", (*bench).stream},
-	{"W4", (*bench).smallTurns},
-	{"W5", (*bench).longHistory},
-	{"start", (*bench).startUp},
+	{id: "W1", run: (*bench).stream},
+	{id: "W2", run: (*bench).lifecycle},
+	{id: "W3", run: (*bench).socketLifecycle},
+	{id: "W4", run: (*bench).smallTurns},
+	{id: "W5", run: (*bench).longHistory},
+	{id: "W6", run: (*bench).fleet},
+	{id: "W7", run: (*bench).sustained, long: true},
+	{id: "W8", run: (*bench).growth},
+	{id: "W9", run: (*bench).bursts},
+	{id: "W10", run: (*bench).slowDisk},
+	{id: "W11", run: (*bench).soak, long: true},
+	{id: "W12", run: (*bench).longTurn},
+	{id: "interrupts", run: (*bench).interrupts},
+	{id: "small", run: (*bench).small},
+	{id: "start", run: (*bench).startUp},
+}
+
+// usual are the ids of all that run when none is named.
+func usual() string {
+	var ids []string
+	for _, w := range workloads {
+		if !w.long {
+			ids = append(ids, w.id)
+		}
+	}
+	return strings.Join(ids, ",")
 }
 
 // bench is one invocation.
@@ -49,6 +82,10 @@ type bench struct {
 	dir    string // everything it makes
 	family string
 	quick  bool
+
+	sustain time.Duration // W7
+	soakFor time.Duration // W11
+
 	report *report
 	log    io.Writer
 	stores map[string]string // filled stores by what they hold
@@ -63,12 +100,14 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	var check, keep bool
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(log)
-	f.StringVar(&names, "w", "W1,W4,W5,start", "`workloads` to run, with commas between")
-	f.IntVar(&runs, "runs", 3, "fresh-process runs of each; the table shows their medians")
+	f.StringVar(&names, "w", usual(), "`workloads` to run, with commas between; W7 and W11 run only when they are named")
+	f.IntVar(&runs, "runs", 3, "fresh-process runs of each but W7 and W11; the table shows their medians")
 	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses or anthropic")
 	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
 	f.StringVar(&dir, "dir", "", "`folder` for the stores, on the disk that is to be measured; default a temporary one")
+	f.DurationVar(&b.sustain, "sustain", 5*time.Minute, "how long W7 runs with nothing pruned; a third of it more with eight kept turns")
+	f.DurationVar(&b.soakFor, "soak", time.Hour, "how long W11 runs")
 	f.BoolVar(&check, "check", false, "end with status 1 when a target is missed")
 	f.BoolVar(&b.quick, "quick", false, "small workloads, to see that the program works; compared with nothing")
 	f.BoolVar(&keep, "keep", false, "leave the stores and logs in the folder")
@@ -142,6 +181,9 @@ func (b *bench) measure(ctx context.Context, chosen []workload, runs int) error 
 		return err
 	}
 	for _, w := range chosen {
+		if w.long {
+			runs = 1
+		}
 		for n := range runs {
 			fmt.Fprintf(b.log, "%s: run %d of %d\n", w.id, n+1, runs)
 			if err := w.run(b, ctx); err != nil {

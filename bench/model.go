@@ -22,9 +22,10 @@ type modelServer struct {
 	stray bytes.Buffer // its standard error
 }
 
-// startModel starts a server. self is the program that plays it.
+// startModel starts a server: the program self with these arguments, the first
+// of which says which one.
 func startModel(ctx context.Context, self string, args ...string) (*modelServer, error) {
-	m := &modelServer{cmd: exec.CommandContext(ctx, self, append([]string{modelWord}, args...)...)}
+	m := &modelServer{cmd: exec.CommandContext(ctx, self, args...)}
 	m.cmd.Stderr = &m.stray
 	var err error
 	if m.in, err = m.cmd.StdinPipe(); err != nil {

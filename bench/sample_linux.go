@@ -39,6 +39,12 @@ func sample(pid int) (usage, error) {
 	if u.PSS, err = field(rollup, "Pss:"); err != nil {
 		return u, err
 	}
+	if files, err := os.ReadDir(dir + "fd"); err == nil { // another user's may not be read
+		u.Files = int64(len(files))
+	}
+	if threads, err := os.ReadDir(dir + "task"); err == nil {
+		u.Threads = int64(len(threads))
+	}
 	u.CPU, err = cpuOf(stat)
 	return u, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -119,60 +117,4 @@ func promptOf(bot, turn, size int) string {
 	head := fmt.Sprintf("Turn %d of bot %d. ", turn, bot)
 	const words = "The quick brown fox jumps over the lazy dog, and the dog does not mind. "
 	return (head + strings.Repeat(words, size/len(words)+1))[:max(size, len(head))]
-}
-
-// stage is a model server and a daemon that uses it.
-type stage struct {
-	model     *modelServer
-	daemon    *daemon
-	serve     serveOptions
-	store     string
-	workspace string
-}
-
-// stage starts both, on standard input and output and an empty store. args are
-// the model server's.
-func (b *bench) stage(ctx context.Context, args ...string) (*stage, error) {
-	return b.stageOn(ctx, "", nil, args...)
-}
-
-// stageOn starts both on a copy of a filled store, "" for an empty one, with
-// further flags for the daemon.
-func (b *bench) stageOn(ctx context.Context, filled string, flags []string, args ...string) (*stage, error) {
-	dir, err := os.MkdirTemp(b.dir, "run-")
-	if err != nil {
-		return nil, err
-	}
-	s := &stage{store: filepath.Join(dir, "state.sqlite"), workspace: filepath.Join(dir, "w")}
-	if err := os.Mkdir(s.workspace, 0o755); err != nil {
-		return nil, err
-	}
-	if filled != "" {
-		if err := copyFile(s.store, filled); err != nil {
-			return nil, err
-		}
-	}
-	if s.model, err = startModel(ctx, b.self, args...); err != nil {
-		return nil, err
-	}
-	flags = append([]string{"--provider", "fake=" + b.family + "," + s.model.url}, flags...)
-	s.serve = serveOptions{agent: b.agent, dir: dir, store: s.store, flags: flags}
-	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(err, s.model.close())
-	}
-	return s, nil
-}
-
-// start starts the daemon.
-func (s *stage) start(ctx context.Context) (err error) {
-	if s.daemon, err = serve(ctx, s.serve); err == nil {
-		s.daemon.startWatch()
-	}
-	return err
-}
-
-// close ends both; an error of either is no figure.
-func (s *stage) close() (usage, error) {
-	u, err := s.daemon.stop()
-	return u, errors.Join(err, s.model.close())
 }

@@ -45,13 +45,21 @@ func (b *bench) smallTurns(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float64, err error) {
-	model := []string{
+// smallModel are the model server's arguments.
+func smallModel() []string {
+	return []string{
 		"-identity", "model", "-window", "-foreign", "-deltas", "1", "-size", "64", "-gap", "0",
 		"-tool", "echo", "-arguments", `{"text":"hello"}`,
 	}
-	store, err := b.filled(ctx, fmt.Sprintf("W4 %d", stored),
-		fillSpec{turns: stored, tools: []string{"echo"}, prompt: "Say hello.", model: model})
+}
+
+func smallFill(turns int) fillSpec {
+	return fillSpec{turns: turns, tools: []string{"echo"}, prompt: "Say hello.", model: smallModel()}
+}
+
+func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float64, err error) {
+	model := smallModel()
+	store, err := b.filled(ctx, fmt.Sprintf("W4 %d", stored), smallFill(stored))
 	if err != nil {
 		return 0, err
 	}
@@ -64,7 +72,7 @@ func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float6
 	err = s.verify(ctx, int64(stored))
 	for n := 0; n < smallWarmUp+measured && err == nil; n++ {
 		if n == smallWarmUp {
-			if cpu, err = s.cpu(); err != nil {
+			if cpu, err = s.cpuNow(); err != nil {
 				break
 			}
 		}
@@ -93,8 +101,8 @@ func (b *bench) smallOnce(ctx context.Context, stored, measured int) (p50 float6
 	return p50, nil
 }
 
-// cpu is the daemon's processor time so far, in seconds.
-func (s *stage) cpu() (float64, error) {
+// cpuNow is the daemon's processor time so far, in seconds.
+func (s *stage) cpuNow() (float64, error) {
 	u, err := sample(s.daemon.cmd.Process.Pid)
 	return u.CPU, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type watch struct {
 type watched struct {
 	first    time.Time
 	begun    chan struct{}
+	parked   chan struct{} // closed when it first waits
+	waits    bool
 	finished time.Time
 	end      protocol.TurnFinished
 	why      string
@@ -27,10 +30,15 @@ type watched struct {
 }
 
 // startWatch begins to watch. The owner of a daemon on standard input and
-// output is told of every bot without asking (protocol.md 2).
-func (d *daemon) startWatch() {
+// output is told of every bot without asking (protocol.md 2); on a socket it
+// asks.
+func (d *daemon) startWatch(ctx context.Context) error {
 	d.watch = &watch{turns: map[string]*watched{}, ended: make(chan struct{})}
 	go d.watch.read(d)
+	if d.pipes != nil {
+		return nil
+	}
+	return d.session.Do(ctx, "follow", &protocol.Follow{Bot: "*"}, nil)
 }
 
 func (w *watch) read(d *daemon) {
@@ -59,6 +67,11 @@ func (w *watch) see(e *protocol.Event, now time.Time) {
 			t.first = now
 			close(t.begun)
 		}
+	case protocol.KindTurnWaiting, protocol.KindTurnPaced:
+		if !t.waits {
+			t.waits = true
+			close(t.parked)
+		}
 	case protocol.KindTurnFinished:
 		t.finished, t.why = now, string(e.Data)
 		if err := e.Decode(&t.end); err != nil {
@@ -71,7 +84,7 @@ func (w *watch) see(e *protocol.Event, now time.Time) {
 
 // expect announces a bot's next turn.
 func (w *watch) expect(bot string) *watched {
-	t := &watched{begun: make(chan struct{}), done: make(chan struct{})}
+	t := &watched{begun: make(chan struct{}), parked: make(chan struct{}), done: make(chan struct{})}
 	w.mu.Lock()
 	w.turns[bot] = t
 	w.mu.Unlock()

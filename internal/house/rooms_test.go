@@ -62,7 +62,11 @@ var rooms = []room{
 	{folder: "internal/fakemodel", may: []string{"internal/model"}},
 	{folder: "cmd/agent", may: []string{"internal/cli"}},
 	{folder: "cmd/sonny", may: []string{"internal/sonny/cli"}},
-	{folder: "bench", may: []string{"client", "internal/fakemodel"}},
+	{
+		folder: "bench", may: []string{"client", "internal/fakemodel"},
+		// A daemon of its own, whose syncs are slow and whose heap can be asked for.
+		alone: map[string][]string{"probed": {"internal/daemon", "internal/store"}},
+	},
 
 	// These drive the built program, or read the tree, and import nothing.
 	{folder: "internal/house"},

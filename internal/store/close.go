@@ -40,7 +40,7 @@ func (s *Store) Close() error {
 func (s *Store) disconnect() error {
 	var errs []error
 	for _, r := range s.readers.close() {
-		errs = append(errs, r.conn.Close())
+		errs = append(errs, r.close())
 	}
 	if s.writer != nil {
 		errs = append(errs, s.writer.Close())

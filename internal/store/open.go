@@ -263,7 +263,7 @@ func (s *Store) addReader() error {
 		c.Close()
 		return err
 	}
-	s.readers.free = append(s.readers.free, &Reader{conn: c})
+	s.readers.free = append(s.readers.free, newReader(c))
 	return nil
 }
 

@@ -13,7 +13,36 @@ import (
 const readerCount = 4
 
 // Reader is a query-only connection, lent to one function at a time.
-type Reader struct{ conn *sqlite.Conn }
+type Reader struct {
+	conn *sqlite.Conn
+	work chan func(*Reader) error
+	done chan error
+}
+
+// newReader makes a reader with a goroutine of its own, on whose stack SQLite
+// runs. On those of a thousand turns, which then wait for their models, the
+// room it took would stay.
+func newReader(c *sqlite.Conn) *Reader {
+	r := &Reader{conn: c, work: make(chan func(*Reader) error), done: make(chan error)}
+	go func() {
+		for f := range r.work {
+			r.done <- f(r)
+		}
+	}()
+	return r
+}
+
+// run has f run on the reader's goroutine.
+func (r *Reader) run(f func(*Reader) error) error {
+	r.work <- f
+	return <-r.done
+}
+
+// close ends a reader that nobody has.
+func (r *Reader) close() error {
+	close(r.work)
+	return r.conn.Close()
+}
 
 // Conn is the connection. Whoever uses it leaves no statement open.
 func (r *Reader) Conn() *sqlite.Conn { return r.conn }
@@ -45,7 +74,7 @@ func (s *Store) Read(ctx context.Context, op string, f func(*Reader) error) erro
 	}
 	defer s.readers.give(r)
 	if err = failed(s.faults.hitOp("read", op)); err == nil {
-		err = storageError(f(r))
+		err = storageError(r.run(f))
 	}
 	if left := r.end(); left && err == nil {
 		err = protocol.Fail(protocol.StorageError, "the read "+op+" left a statement open")

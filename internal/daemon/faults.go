@@ -8,7 +8,8 @@ import (
 	"agent/internal/store"
 )
 
-// ServeWithFaults is Serve in this process, with a store that fails on purpose.
+// ServeWithFaults is Serve on a socket with a store that fails or stalls as
+// faults say, for tests and measurements. No flag and no variable leads here.
 func ServeWithFaults(ctx context.Context, set Settings, faults *store.Faults, stdout io.Writer) error {
 	opt, err := setUp(set, os.Stderr)
 	if err != nil {
