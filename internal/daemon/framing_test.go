@@ -377,3 +377,29 @@ func TestFullDaemon(t *testing.T) {
 		}
 	})
 }
+
+func TestRefusalFitsALine(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, echoScript)
+	k := h.start().dial()
+	k.bot("Ada", h.workspace, "echo")
+	// %q writes an invisible character in twice its bytes.
+	odd, long := strings.Repeat("\u200b", 340_000), strings.Repeat("a", protocol.MaxLine-200)
+	for _, r := range []struct {
+		name, op, members string
+		code              protocol.Code
+	}{
+		{"a tool nobody has", "create", `"bot":"Bo","model":"s/m","instructions":"","tools":["` + odd + `"]`, protocol.UnknownTool},
+		{"a tool the source may not call", "fork", `"source":"Ada","bot":"Bo","allow":["` + odd + `"]`, protocol.AllowNotSubset},
+		{"a declared tool's name", "create", `"bot":"Bo","model":"s/m","instructions":"","tools":[],"client_tools":[{"name":"` + odd + `","parameters":{"type":"object"},"tag":"t"}]`, protocol.InvalidClientTool},
+		{"a call nobody made", "artifact", `"bot":"Ada","turn":1,"call_id":"` + long + `"`, protocol.TurnNotFound},
+		{"a setting nobody knows", "configure", `"bot":"Ada","settings":{"` + long + `":1}`, protocol.InvalidSetting},
+		{"a folder nobody has", "configure", `"bot":"Ada","workspace":"/` + long + `"`, protocol.WorkspaceMustExistAndBeAbsolute},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			if l := k.refused(r.code, r.op, r.members); len(l.raw) > 16<<10 {
+				t.Errorf("the refusal takes %d bytes", len(l.raw))
+			}
+		})
+	}
+}
