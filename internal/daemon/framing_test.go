@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -257,6 +259,34 @@ func TestCreateAndSubmit(t *testing.T) {
 		k.refused(protocol.IdempotencyConflict, "submit", submission("Bob", "r", "hi", fmt.Sprintf(`"workspace":%q`, h.dir)))
 		k.refused(protocol.IdempotencyConflict, "submit", submission("Bob", "r", "hi", `"model":"s/m"`))
 		k.refused(protocol.IdempotencyConflict, "submit", submission("Bob", "r", "hi", `"delivery":"queue"`))
+	})
+	t.Run("RT-5 a repeat is known though its folder is gone since", func(t *testing.T) {
+		kept, link := filepath.Join(h.dir, "kept"), filepath.Join(h.dir, "link")
+		if err := os.Mkdir(kept, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(kept, link); err != nil {
+			t.Fatal(err)
+		}
+		for name, parent := range map[string]string{"Plain": kept, "Linked": link} {
+			folder := filepath.Join(parent, "tree", "sub")
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			in := fmt.Sprintf(`"workspace":%q`, folder)
+			k.bot(name, h.workspace, "")
+			k.follow(name, 0)
+			s := k.submit(name, "r", "hi", in)
+			k.until("turn_finished", s.Turn)
+			if err := os.RemoveAll(filepath.Join(parent, "tree")); err != nil {
+				t.Fatal(err)
+			}
+			if again := k.submit(name, "r", "hi", in); !again.Duplicate || again.Turn != s.Turn {
+				t.Errorf("repeat %+v of %+v", again, s)
+			}
+			k.refused(protocol.IdempotencyConflict, "submit", submission(name, "r", "hi", fmt.Sprintf(`"workspace":%q`, folder+"2")))
+			k.refused(protocol.WorkspaceMustExistAndBeAbsolute, "submit", submission(name, "r2", "hi", in))
+		}
 	})
 	t.Run("a repeat of a prompt that is shared with its node is known", func(t *testing.T) {
 		k.bot("Long", h.workspace, "")

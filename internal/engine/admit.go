@@ -412,6 +412,7 @@ func checkFolder(path string) folder {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
+		f.path = resolved(path)
 		return bad("no such folder")
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
@@ -423,6 +424,19 @@ func checkFolder(path string) folder {
 	}
 	f.path = real
 	return f
+}
+
+// resolved is a path with the symlinks in its longest existing part followed: a
+// folder that is gone is known by it as what was recorded.
+func resolved(path string) string {
+	path = filepath.Clean(path)
+	for part := path; part != "/"; {
+		part = filepath.Dir(part)
+		if real, err := filepath.EvalSymlinks(part); err == nil {
+			return filepath.Join(real, path[len(part):])
+		}
+	}
+	return path
 }
 
 // is reports whether a recorded workspace is the one asked for.
