@@ -17,6 +17,10 @@ import (
 // alone (runtime.md 24).
 const sharedPrompt = 4 << 10
 
+// sharable reports whether a prompt's node keeps it whole: of a blank one it
+// keeps another text.
+func sharable(prompt string) bool { return len(prompt) >= sharedPrompt && !model.Blank(prompt) }
+
 // admission is one submission on its way through the store's writer. Its job
 // may be run twice (runtime.md 25), so everything it finds out is set anew.
 type admission struct {
@@ -272,7 +276,7 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy bool, workspace str
 		}
 	}
 	row := t
-	if starts && len(t.Prompt) >= sharedPrompt {
+	if starts && sharable(t.Prompt) {
 		row.Prompt = "" // its node keeps it, in the same transaction
 	}
 	if err := tx.InsertTurn(&row); err != nil {

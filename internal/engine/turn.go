@@ -171,7 +171,7 @@ func appendPrompt(tx *store.Tx, codec model.Codec, head int64, turn *store.Turn,
 		n.Turn, n.TurnSeq = turn.ID, ordinal
 	}
 	node, err := tx.AppendNode(head, n)
-	if err != nil || len(turn.Prompt) < sharedPrompt {
+	if err != nil || !sharable(turn.Prompt) {
 		return node, err
 	}
 	return node, tx.SharePrompt(turn.ID, node)
