@@ -90,7 +90,7 @@ func probed(args []string, in io.Reader, out, errs io.Writer) int {
 	set := product.Settings{
 		Store: spec.Store, Socket: spec.Socket, Providers: []string{spec.Provider}, Limits: spec.Limits, Version: "bench",
 	}
-	if err := product.ServeWithFaults(ctx, set, &faults, out); err != nil {
+	if err := product.ServeFaulty(ctx, set, &faults, nil, out, os.Stderr); err != nil {
 		fmt.Fprintln(errs, "bench:", err)
 		return 1
 	}

@@ -282,10 +282,12 @@ func pointerField(p jsontext.Pointer) string {
 }
 
 // short bounds what of a request is repeated in a detail.
-func short(s string) string {
-	const most = 120
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+func short(s string) string { return cutText(s, 120) }
+
+// cutText is s, or its first n bytes, in whole characters, with a mark.
+func cutText(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
 	}
 	return s
 }

@@ -25,8 +25,13 @@ func AppendResult(dst []byte, id json.RawMessage, result any) ([]byte, error) {
 }
 
 // AppendError appends the answer of a request that failed. A nil id is null,
-// an empty detail left out, and facts become further keys.
+// an empty detail left out, and facts become further keys. A detail over
+// MaxDetail, which repeats something of the request, is cut to its first part:
+// a refusal always fits a line.
 func AppendError(dst []byte, id json.RawMessage, e *Error) []byte {
+	if len(e.Detail) > MaxDetail {
+		e = &Error{Code: e.Code, Detail: cutText(e.Detail, MaxDetail), Facts: e.Facts}
+	}
 	dst = append(dst, `{"id":`...)
 	dst = appendID(dst, id)
 	dst = append(dst, ',')

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -139,6 +140,16 @@ func TestErrorsOnTheWire(t *testing.T) {
 		e := Fail(InvalidRules, "").With("file", "<&>.rules").With("line", 3)
 		if got := string(AppendError(nil, nil, e)); got != `{"id":null,"error":"invalid_rules","file":"<&>.rules","line":3}`+"\n" {
 			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("a detail that repeats a whole request is cut, so that the answer fits a line", func(t *testing.T) {
+		line := AppendError(nil, json.RawMessage("7"), Fail(UnknownTool, strings.Repeat("\u200b", MaxLine/3)))
+		in, err := ParseMessage(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := in.Answer.Err.Detail; len(line) > 2*MaxDetail || !utf8.ValidString(d) || !strings.HasSuffix(d, "\u200b…") {
+			t.Errorf("%d bytes: %.40q", len(line), d)
 		}
 	})
 	t.Run("no id is null and no detail is left out", func(t *testing.T) {

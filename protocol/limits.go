@@ -12,10 +12,11 @@ const (
 	MaxHandles = 64       // handles of one wait
 	MaxWaits   = 256      // waits that one session may have open
 
-	MaxName      = 128 // what the name rule allows
-	MaxRequestID = 128 // the id of a request, when it is a string
-	MaxProvider  = 64  // the provider part of a model reference
-	MaxModel     = 256 // the model part
+	MaxName      = 128     // what the name rule allows
+	MaxRequestID = 128     // the id of a request, when it is a string
+	MaxDetail    = 8 << 10 // an answer's detail; a longer one is cut
+	MaxProvider  = 64      // the provider part of a model reference
+	MaxModel     = 256     // the model part
 
 	MaxEventPage    = 512 << 10 // encoded entries of one events page
 	MaxBotPage      = 512 << 10 // encoded records of one bots page

@@ -31,7 +31,7 @@ func (h *host) startHere(faults *store.Faults) *process {
 	r, w := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- daemon.ServeWithFaults(ctx, h.set, faults, w) }()
+	go func() { ended <- daemon.ServeFaulty(ctx, h.set, faults, nil, w, os.Stderr) }()
 	h.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

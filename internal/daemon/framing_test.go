@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -253,6 +255,34 @@ func TestCreateAndSubmit(t *testing.T) {
 		k.refused(protocol.IdempotencyConflict, "submit", submission("Bob", "r", "hi", `"model":"s/m"`))
 		k.refused(protocol.IdempotencyConflict, "submit", submission("Bob", "r", "hi", `"delivery":"queue"`))
 	})
+	t.Run("RT-5 a repeat is known though its folder is gone since", func(t *testing.T) {
+		kept, link := filepath.Join(h.dir, "kept"), filepath.Join(h.dir, "link")
+		if err := os.Mkdir(kept, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(kept, link); err != nil {
+			t.Fatal(err)
+		}
+		for name, parent := range map[string]string{"Plain": kept, "Linked": link} {
+			folder := filepath.Join(parent, "tree", "sub")
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			in := fmt.Sprintf(`"workspace":%q`, folder)
+			k.bot(name, h.workspace, "")
+			k.follow(name, 0)
+			s := k.submit(name, "r", "hi", in)
+			k.until("turn_finished", s.Turn)
+			if err := os.RemoveAll(filepath.Join(parent, "tree")); err != nil {
+				t.Fatal(err)
+			}
+			if again := k.submit(name, "r", "hi", in); !again.Duplicate || again.Turn != s.Turn {
+				t.Errorf("repeat %+v of %+v", again, s)
+			}
+			k.refused(protocol.IdempotencyConflict, "submit", submission(name, "r", "hi", fmt.Sprintf(`"workspace":%q`, folder+"2")))
+			k.refused(protocol.WorkspaceMustExistAndBeAbsolute, "submit", submission(name, "r2", "hi", in))
+		}
+	})
 	t.Run("a repeat of a prompt that is shared with its node is known", func(t *testing.T) {
 		k.bot("Long", h.workspace, "")
 		k.follow("Long", 0)
@@ -371,4 +401,30 @@ func TestFullDaemon(t *testing.T) {
 			t.Errorf("turns of A: %+v", page.Turns)
 		}
 	})
+}
+
+func TestRefusalFitsALine(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, echoScript)
+	k := h.start().dial()
+	k.bot("Ada", h.workspace, "echo")
+	// %q writes an invisible character in twice its bytes.
+	odd, long := strings.Repeat("\u200b", 340_000), strings.Repeat("a", protocol.MaxLine-200)
+	for _, r := range []struct {
+		name, op, members string
+		code              protocol.Code
+	}{
+		{"a tool nobody has", "create", `"bot":"Bo","model":"s/m","instructions":"","tools":["` + odd + `"]`, protocol.UnknownTool},
+		{"a tool the source may not call", "fork", `"source":"Ada","bot":"Bo","allow":["` + odd + `"]`, protocol.AllowNotSubset},
+		{"a declared tool's name", "create", `"bot":"Bo","model":"s/m","instructions":"","tools":[],"client_tools":[{"name":"` + odd + `","parameters":{"type":"object"},"tag":"t"}]`, protocol.InvalidClientTool},
+		{"a call nobody made", "artifact", `"bot":"Ada","turn":1,"call_id":"` + long + `"`, protocol.TurnNotFound},
+		{"a setting nobody knows", "configure", `"bot":"Ada","settings":{"` + long + `":1}`, protocol.InvalidSetting},
+		{"a folder nobody has", "configure", `"bot":"Ada","workspace":"/` + long + `"`, protocol.WorkspaceMustExistAndBeAbsolute},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			if l := k.refused(r.code, r.op, r.members); len(l.raw) > 16<<10 {
+				t.Errorf("the refusal takes %d bytes", len(l.raw))
+			}
+		})
+	}
 }

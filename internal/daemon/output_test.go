@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"agent/protocol"
 )
@@ -119,5 +120,29 @@ func TestDurableLinesOfASlowReader(t *testing.T) {
 				t.Error("a closed session took a line, or was closed again")
 			}
 		})
+	}
+}
+
+func TestDeferredAnswersWithoutRoomHoldUpNobody(t *testing.T) {
+	t.Parallel()
+	d := &Daemon{deferred: make(chan struct{}, protocol.MaxAdmissions)}
+	full, other := d.newSession(nil), d.newSession(nil)
+	full.out.put(make([]byte, protocol.MaxQueueBytes/2+1)) // its reader takes nothing
+	defer full.out.end()
+	ran := make(chan struct{}, protocol.MaxAdmissions)
+	for range protocol.MaxAdmissions {
+		full.later(nil, func() (any, *protocol.Error) { ran <- struct{}{}; return nil, nil })
+	}
+	for range protocol.MaxAdmissions {
+		<-ran // its answer waits for room now
+	}
+	done := make(chan struct{})
+	go func() {
+		other.later(nil, func() (any, *protocol.Error) { close(done); return nil, nil })
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("another session's request waits for a reader that takes nothing")
 	}
 }

@@ -100,6 +100,26 @@ func TestConversation(t *testing.T) {
 	})
 }
 
+func TestBlankPrompts(t *testing.T) {
+	t.Parallel()
+	eachFamily(t, func(t *testing.T, family string) {
+		h := newHost(t, "")
+		s := h.fake(family, fakemodel.Options{Handler: func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Say("Yes?") }})
+		k := h.start().dial()
+		k.fbot("Ada", h.workspace, "echo")
+		long := strings.Repeat(" ", 5000) // one that a node would keep alone
+		for i, prompt := range []string{"", " \n", "\u3000", long, "something"} {
+			if o := k.run("Ada", fmt.Sprint("r", i), prompt); o.Status != "completed" {
+				t.Fatalf("after the prompt %.10q: %+v", prompt, o)
+			}
+		}
+		if again := k.submit("Ada", "r3", long, ""); !again.Duplicate {
+			t.Errorf("repeat %+v", again)
+		}
+		s.Verify(t)
+	})
+}
+
 func TestCallsMadeSafe(t *testing.T) {
 	t.Parallel()
 	eachFamily(t, func(t *testing.T, family string) {

@@ -25,6 +25,7 @@ type session struct {
 	follows map[string]*follow // of the reader's goroutine alone
 
 	inputDone chan struct{} // every request that came is answered
+	deferred  chan struct{} // a place for each deferred request under way
 
 	// Answers of admissions in the order of their requests, though each comes
 	// after a commit of its own.
@@ -44,7 +45,10 @@ type slot struct {
 }
 
 func (d *Daemon) newSession(conn net.Conn) *session {
-	s := &session{d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{}), waits: map[int64]func(){}}
+	s := &session{
+		d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{}),
+		deferred: make(chan struct{}, protocol.MaxAdmissions), waits: map[int64]func(){},
+	}
 	s.settled.L = &s.mu
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.out = newOutput(conn, func() {
@@ -237,13 +241,16 @@ func (s *session) forgetWaits() {
 }
 
 // later answers a request when its work is done, while others go on. As many
-// run at once, daemon-wide, as admissions may.
+// run at once, daemon-wide, as admissions may, and as many of one session wait
+// for that or for room in its output; neither wait is another session's.
 func (s *session) later(id json.RawMessage, work func() (any, *protocol.Error)) {
-	s.d.deferred <- struct{}{}
+	s.deferred <- struct{}{}
 	id = append(json.RawMessage(nil), id...)
 	go func() {
-		defer func() { <-s.d.deferred }()
+		defer func() { <-s.deferred }()
+		s.d.deferred <- struct{}{}
 		result, err := work()
+		<-s.d.deferred
 		line := answerLine(id, result)
 		if err != nil {
 			line = protocol.AppendError(nil, id, err)

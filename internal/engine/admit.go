@@ -18,6 +18,10 @@ import (
 // alone (runtime.md 24).
 const sharedPrompt = 4 << 10
 
+// sharable reports whether a prompt's node keeps it whole: of a blank one it
+// keeps another text.
+func sharable(prompt string) bool { return len(prompt) >= sharedPrompt && !model.Blank(prompt) }
+
 // admission is one submission on its way through the store's writer. Its job
 // may be run twice (runtime.md 25), so everything it finds out is set anew.
 type admission struct {
@@ -307,7 +311,7 @@ func (a *admission) write(tx *store.Tx, bot *store.Bot, busy, starts bool, works
 		t.Status = protocol.StatusReady
 	}
 	row := t
-	if starts && len(t.Prompt) >= sharedPrompt {
+	if starts && sharable(t.Prompt) {
 		row.Prompt = "" // its node keeps it, in the same transaction
 	}
 	if err := tx.InsertTurn(&row); err != nil {
@@ -450,6 +454,7 @@ func checkFolder(path string) folder {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
+		f.path = resolved(path)
 		return bad("no such folder")
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
@@ -461,6 +466,19 @@ func checkFolder(path string) folder {
 	}
 	f.path = real
 	return f
+}
+
+// resolved is a path with the symlinks in its longest existing part followed: a
+// folder that is gone is known by it as what was recorded.
+func resolved(path string) string {
+	path = filepath.Clean(path)
+	for part := path; part != "/"; {
+		part = filepath.Dir(part)
+		if real, err := filepath.EvalSymlinks(part); err == nil {
+			return filepath.Join(real, path[len(part):])
+		}
+	}
+	return path
 }
 
 // is reports whether a recorded workspace is the one asked for.

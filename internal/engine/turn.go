@@ -178,7 +178,7 @@ func appendPrompt(tx *store.Tx, codec model.Codec, head int64, turn *store.Turn,
 	if err == nil && len(pictures) > 0 {
 		err = tx.DropTurnPictures(turn.ID)
 	}
-	if err != nil || len(turn.Prompt) < sharedPrompt {
+	if err != nil || !sharable(turn.Prompt) {
 		return node, err
 	}
 	return node, tx.SharePrompt(turn.ID, node)

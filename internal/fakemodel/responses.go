@@ -253,8 +253,8 @@ func inputPart(raw []byte, where string) (s string, isText bool, err error) {
 			return "", false, err
 		}
 		s, err := p.text("text", where)
-		if err == nil && s == "" {
-			err = fault("empty_text", where, "")
+		if err == nil && blank(s) {
+			err = fault("empty_text", where, "%q", s)
 		}
 		return s, true, err
 	case "input_image":

@@ -31,7 +31,7 @@ func (Codec) User(text string, pictures []model.Picture) []byte {
 // UserMarked is a user message whose block ends a cached prefix.
 func (Codec) UserMarked(text, ttl string) []byte {
 	b := append([]byte(userHead), `{"type":"text","text":`...)
-	b = model.AppendString(b, said(text))
+	b = model.AppendString(b, model.Said(text))
 	b = append(b, `,"cache_control":`...)
 	b = append(b, cacheControl(ttl)...)
 	return append(b, `}]}`...)
@@ -55,21 +55,12 @@ func (Codec) Result(r model.Result) []byte {
 	return append(b, `}]}`...)
 }
 
-// said is text, or what stands for it where it is blank: a block must hold
-// something else than white space.
-func said(text string) string {
-	if blank(text) {
-		return "(blank)"
-	}
-	return text
-}
-
 // appendContent appends a text block, if there is text or nothing else, and a
 // block for each picture.
 func appendContent(b []byte, text string, pictures []model.Picture) []byte {
-	if !blank(text) || len(pictures) == 0 {
+	if !model.Blank(text) || len(pictures) == 0 {
 		b = append(b, `{"type":"text","text":`...)
-		b = appendText(b, said(text), len(pictures) > 0)
+		b = appendText(b, model.Said(text), len(pictures) > 0)
 		b = append(b, '}')
 	}
 	for _, p := range pictures {

@@ -3,7 +3,6 @@ package anthropic
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"agent/internal/model"
 )
@@ -95,7 +94,7 @@ func (d *decoder) kept() []bool {
 		b := &d.blocks[i]
 		switch b.kind {
 		case "text":
-			kept[i] = !blank(b.text)
+			kept[i] = !model.Blank(b.text)
 		case "thinking", "redacted_thinking":
 			kept[i] = i >= declined && len(b.signature) > 0
 		case "tool_use":
@@ -114,14 +113,6 @@ func (d *decoder) kept() []bool {
 		}
 	}
 	return kept
-}
-
-// blank reports whether a text is empty or only white space, which the API
-// refuses in a text block.
-func blank[Text ~[]byte | ~string](text Text) bool {
-	return strings.TrimFunc(string(text), func(r rune) bool {
-		return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
-	}) == ""
 }
 
 func (d *decoder) hasResult(id string) bool {

@@ -34,7 +34,7 @@ func prefixFor(req *model.Request, bedrock bool, limit int64, stream bool) []byt
 	b = model.AppendString(b, req.Model)
 	b = append(b, `,"max_tokens":`...)
 	b = strconv.AppendInt(b, limit, 10)
-	if !blank(req.Instructions) {
+	if !model.Blank(req.Instructions) {
 		b = append(b, `,"system":[{"type":"text","text":`...)
 		b = model.AppendString(b, req.Instructions)
 		b = append(b, `,"cache_control":`...)

@@ -47,9 +47,9 @@ func (Codec) Result(r model.Result) []byte {
 // appendParts appends a text part, if there is text or nothing else, and a
 // part for each picture.
 func appendParts(b []byte, text string, pictures []model.Picture) []byte {
-	if text != "" || len(pictures) == 0 {
+	if !model.Blank(text) || len(pictures) == 0 {
 		b = append(b, `{"type":"input_text","text":`...)
-		b = appendText(b, text, len(pictures) > 0)
+		b = appendText(b, model.Said(text), len(pictures) > 0)
 		b = append(b, '}')
 	}
 	for _, p := range pictures {

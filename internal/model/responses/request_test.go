@@ -276,3 +276,19 @@ func TestModelList(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+func TestBlankText(t *testing.T) {
+	t.Parallel()
+	c := Codec{}
+	picture := model.Picture{MediaType: "image/png", Bytes: 3}
+	for _, row := range []struct{ name, item string }{
+		{"a user's message", string(c.User(" \n", nil))},
+		{"an empty one", string(c.User("", nil))},
+		{"a message with a picture", string(c.User(" ", []model.Picture{picture}))},
+		{"a result with a picture", string(c.Result(model.Result{CallID: "c", Output: "\t", Pictures: []model.Picture{picture}}))},
+	} {
+		if strings.Contains(row.item, `"text":" `) || strings.Contains(row.item, `"text":""`) || strings.Contains(row.item, `"text":"\t`) {
+			t.Errorf("%s has a blank part: %s", row.name, row.item)
+		}
+	}
+}
