@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -363,6 +364,58 @@ func TestPatchOfLinks(t *testing.T) {
 		if got := entries(t, env.Workspace); len(got) != 1 {
 			t.Errorf("left: %v", got)
 		}
+	})
+}
+
+// crossing makes a link in the workspace to a folder elsewhere, and gives that
+// folder's parent: what "link/.." is.
+func crossing(t testing.TB, env *Env) string {
+	t.Helper()
+	parent := filepath.Join(filepath.Dir(env.Workspace), "elsewhere")
+	if err := os.MkdirAll(filepath.Join(parent, "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(parent, "deep"), filepath.Join(env.Workspace, "link")); err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+func TestTheParentOfALinkedFolderIsWhereItLeads(t *testing.T) {
+	t.Parallel()
+	t.Run("a patch takes two files of one name for two", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		parent := crossing(t, env)
+		near := file(t, env, "x", "near\n")
+		far := file(t, env, "../elsewhere/x", "far\n")
+		ok(t, patch(t, env, update("link/../x", "@@\n+1\n"), update("x", "@@\n+2\n"), "*** Add File: link/../y\n+far\n", "*** Add File: y\n+near\n"))
+		holds(t, far, "far\n1\n")
+		holds(t, near, "near\n2\n")
+		holds(t, filepath.Join(parent, "y"), "far\n")
+		holds(t, filepath.Join(env.Workspace, "y"), "near\n")
+		ok(t, patch(t, env, "*** Delete File: link/../x\n"))
+		holds(t, near, "near\n2\n")
+	})
+	t.Run("a write is over the file that was read, and makes folders where it leads", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		parent := crossing(t, env)
+		near := file(t, env, "x", "near\n")
+		far := file(t, env, "../elsewhere/x", "far\n")
+		ok(t, read(t, env, "link/../x"))
+		ok(t, write(t, env, "link/../x", "new\n"))
+		holds(t, far, "new\n")
+		holds(t, near, "near\n")
+		failed(t, write(t, env, "x", "new\n"), "file_changed", "have not read it")
+		ok(t, write(t, env, "link/../a/b", "new\n"))
+		holds(t, filepath.Join(parent, "a", "b"), "new\n")
+		ok(t, write(t, env, "none/../c", "new\n"))
+		holds(t, filepath.Join(env.Workspace, "c"), "new\n")
+		if got := entries(t, env.Workspace); !slices.Equal(got, []string{"c", "link", "x"}) {
+			t.Errorf("the workspace holds %v", got)
+		}
+		failed(t, write(t, env, "x/../d", "new\n"), "io_error", "not a directory")
 	})
 }
 
