@@ -29,10 +29,10 @@ func applyHunks(ctx context.Context, path string, data []byte, hunks []*hunk) ([
 	p := patching{body: body, out: append(make([]byte, 0, len(data)+1<<10), mark...), mark: len(mark)}
 	p.final = len(body) == 0 || bytes.HasSuffix(body, []byte(lf))
 	for _, h := range hunks {
+		start, f := p.locate(ctx, h)
 		if ctx.Err() != nil {
 			return nil, failuref(protocol.Cancelled, "%s: the turn ended first", path)
 		}
-		start, f := p.locate(h)
 		if f != nil {
 			return nil, fileFailure(protocol.PatchContextNotFound, path, f)
 		}
@@ -70,10 +70,14 @@ func lineAt(text []byte, at int) (line []byte, next int) {
 	return bytes.TrimSuffix(text[at:at+i], []byte("\r")), at + i + 1
 }
 
-// locate finds where in the body a hunk's first line is.
-func (p *patching) locate(h *hunk) (int, *Failure) {
+// locate finds where in the body a hunk's first line is. What it gives counts
+// only while ctx lasts.
+func (p *patching) locate(ctx context.Context, h *hunk) (int, *Failure) {
 	from := p.at
 	for _, anchor := range h.anchors {
+		if ctx.Err() != nil {
+			return 0, nil
+		}
 		next, ok := p.anchor(anchor, from)
 		if !ok {
 			return 0, failuref(protocol.PatchContextNotFound, "hunk %d (line %d of the patch): no line of the file is the one after @@, %s; it must be one whole line, without line numbers",

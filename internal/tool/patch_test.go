@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func patch(t testing.TB, env *Env, sections ...string) Result {
@@ -535,6 +536,35 @@ func TestPatchEndsWithItsContext(t *testing.T) {
 	r := callContext(t, ctx, env, "apply_patch", map[string]any{"patch": envelope(update("f", "@@\n-a\n+b\n"))})
 	failed(t, r, "cancelled", "the turn ended")
 	holds(t, path, "a\n")
+}
+
+func TestPatchIsPlannedInBoundedTime(t *testing.T) {
+	t.Parallel()
+	const blanks = 1 << 19 // lines that are looked at for each place
+	for _, row := range []struct{ name, hunks string }{
+		{"with a file walked through for each hunk", strings.Repeat("@@\n-x\n", 100_000)},
+		{"with a file walked through for each line after @@", strings.Repeat("@@ top\n", 100_000) + "+x\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			env, _ := newEnv(t)
+			content := "top\n" + strings.Repeat(" x\n", blanks)
+			path := file(t, env, "f", content)
+			sections, f := parsePatch(envelope(update("f", row.hunks)))
+			if f != nil {
+				t.Fatal(f)
+			}
+			began := time.Now()
+			_, f = env.planWithin(t.Context(), 100*time.Millisecond, sections)
+			if f == nil || f.Code != "tool_input_limit" || !strings.Contains(f.Detail, "nothing was written") {
+				t.Errorf("got %v", f)
+			}
+			if took := time.Since(began); took > 20*time.Second { // it would take an hour
+				t.Errorf("it took %v", took)
+			}
+			holds(t, path, content)
+		})
+	}
 }
 
 func TestPatchOfManyLinesIsQuick(t *testing.T) {
