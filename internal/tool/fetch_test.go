@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,6 +56,30 @@ func site(t testing.TB, handler http.HandlerFunc) string {
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// rawSite is a server that gives the same bytes to whoever has sent something.
+func rawSite(t testing.TB, answer string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	t.Cleanup(func() { l.Close(); <-served })
+	go func() {
+		defer close(served)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 4<<10))
+			_, _ = io.WriteString(c, answer)
+			_ = c.Close()
+		}
+	}()
+	return "http://" + l.Addr().String() + "/"
 }
 
 // serves answers with a body of a type.
@@ -178,6 +203,20 @@ func TestFetchRefusals(t *testing.T) {
 			_, _ = io.WriteString(w, "short")
 		}))
 		failed(t, r, "fetch_failed", "unexpected EOF")
+	})
+	t.Run("what the server sent in the place of an answer is not quoted at length", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		for _, answer := range []string{
+			strings.Repeat("\x01", 60_000) + "\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nContent-Length: " + strings.Repeat("9", 60_000) + "\r\n\r\n",
+			"HTTP/1.1 302 Found\r\nLocation: http://[" + strings.Repeat("a", 60_000) + "\r\n\r\n",
+		} {
+			_, r := fetch(t, env, rawSite(t, answer))
+			if failed(t, r, "fetch_failed", "…"); len(r.Output) > 4<<10 {
+				t.Errorf("the failure takes %d bytes: %.200s", len(r.Output), r.Output)
+			}
+		}
 	})
 	t.Run("headers without end", func(t *testing.T) {
 		t.Parallel()
