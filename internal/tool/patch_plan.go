@@ -86,7 +86,7 @@ func (p *patchPlan) section(i int, s *section) *Failure {
 		s.removed = countLines(content)
 		return p.leave(i, &step{sections: []*section{s}}, nil, p.env.entry(s.path))
 	}
-	content, f = applyHunks(p.ctx, s.path, content, s.hunks)
+	content, f = p.env.applyHunks(p.ctx, s.path, content, s.hunks)
 	switch {
 	case f != nil:
 		return f

@@ -114,7 +114,7 @@ func (e *Env) tryStep(ctx context.Context, s *step) ([]SeenFile, error) {
 		return nil, f
 	}
 	for _, section := range s.sections {
-		if content, f = applyHunks(ctx, section.path, content, section.hunks); f != nil {
+		if content, f = e.applyHunks(ctx, section.path, content, section.hunks); f != nil {
 			return nil, f
 		}
 	}
@@ -166,7 +166,7 @@ func (e *Env) newContent(ctx context.Context, s *step) ([]byte, error) {
 	content := s.first().content
 	for _, section := range s.sections[1:] {
 		var f *Failure
-		if content, f = applyHunks(ctx, section.path, content, section.hunks); f != nil {
+		if content, f = e.applyHunks(ctx, section.path, content, section.hunks); f != nil {
 			return nil, f
 		}
 	}
