@@ -116,6 +116,7 @@ func TestFetchTypesAndCharacters(t *testing.T) {
 		{"an empty page of any type", "image/png", "", ""},
 		{"the header names the characters", "text/html; charset=iso-8859-1", "<p>caf\xe9", "café\n"},
 		{"the header goes before the page's own word", "text/html; charset=utf-8", `<meta charset="shift_jis"><p>é`, "é\n"},
+		{"a word that only looks as if the page named them", "text/html", "<script charset=utf-8></script>" + strings.Repeat(" ", 2000) + "<p>größer", "größer\n"},
 		{"the page names the characters", "text/html", "<meta charset=shift_jis><p>\x93\xfa\x96\x7b", "日本\n"},
 		{"the page names them in the old way", "text/html", `<meta http-equiv="Content-Type" content="text/html; charset=windows-1251"><p>` + "\xcf\xf0", "Пр\n"},
 		{"a UTF-8 mark goes before all", "text/html; charset=iso-8859-1", byteOrderMark + "<p>é", "é\n"},
