@@ -162,6 +162,58 @@ func TestBackground(t *testing.T) {
 	s.Verify(t)
 }
 
+func TestWriteStdin(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, "")
+	h.set.Limits.Processes = 1
+	s := h.fake("responses", fakemodel.Options{Lost: true})
+	k := h.start().dial()
+	k.fbot("Ada", h.workspace, "shell wait write_stdin")
+	poll := func(handle, more string) [2]string {
+		return [2]string{"write_stdin", fmt.Sprintf(`{"handle":%q%s}`, handle, more)}
+	}
+	t.Run("a poll that waits for nothing is answered with what there is", func(t *testing.T) {
+		calls := [][2]string{shellCall("cat", `,"background":true,"stdin":true`), poll("proc:1", "")}
+		for range 20 {
+			calls = append(calls, poll("proc:1", `,"yield_ms":0`))
+		}
+		for _, got := range k.steps(s, "Ada", "r1", calls...)[1:] {
+			if got != `{"handle":"proc:1","running":true,"stdout":"","stderr":""}` {
+				t.Fatalf("got %s", got)
+			}
+		}
+	})
+	t.Run("a command in line has no output yet, and takes nothing", func(t *testing.T) {
+		got := k.steps(s, "Ada", "r2", shellCall("echo up; sleep 300", `,"background":true,"stdin":true`), poll("proc:2", `,"yield_ms":0`), poll("proc:2", `,"yield_ms":0,"chars":"x"`))
+		if got[1] != `{"handle":"proc:2","running":true,"stdout":"","stderr":""}` || !strings.Contains(got[2], `"stdin_full","detail":"the command still waits in line; 0 bytes`) {
+			t.Errorf("results %s", got[1:])
+		}
+	})
+	t.Run("of a command that was killed the exit code is null", func(t *testing.T) {
+		got := k.steps(s, "Ada", "r3", poll("proc:1", `,"signal":"KILL","yield_ms":30000`))
+		if got[0] != `{"handle":"proc:1","running":false,"stdout":"","stderr":"","exit_code":null,"success":false}` {
+			t.Errorf("got %s", got[0])
+		}
+	})
+	t.Run("an interrupt does not wait for a command that takes nothing", func(t *testing.T) {
+		text := strings.Repeat("x", 60_000)
+		got := k.steps(s, "Ada", "r4", poll("proc:2", `,"yield_ms":30000`), poll("proc:2", `,"yield_ms":0,"chars":"`+text+`"`))
+		if !strings.Contains(got[0], `"stdout":"up\n"`) || !strings.Contains(got[1], `"running":true`) {
+			t.Errorf("results %s", got)
+		}
+		s.Queue(fakemodel.Say("next", fakemodel.Call("write_stdin", `{"handle":"proc:2","yield_ms":30000,"chars":"`+text+`"}`)))
+		sub := k.submit("Ada", "r5", "go", "")
+		k.until("tool_started", sub.Turn)
+		began := time.Now()
+		k.ask(nil, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d`, sub.Turn))
+		k.until("turn_finished", sub.Turn)
+		if o := k.result("Ada", sub.Turn); o.Status != "interrupted" || time.Since(began) > 15*time.Second {
+			t.Errorf("%s after %v", o.Status, time.Since(began))
+		}
+	})
+	s.Verify(t)
+}
+
 func TestProcessBudget(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "")

@@ -192,12 +192,14 @@ func (b beyond) Input(ctx context.Context, in tool.Input) tool.Result {
 	if f != nil {
 		return fail(f)
 	}
-	select {
-	case <-proc.started:
-	case <-time.After(in.Yield):
-		return fail(failure(protocol.StdinFull, "the command still waits in line; 0 bytes went in"))
-	case <-ctx.Done():
+	switch {
+	case proc.awaitStart(ctx, in.Yield):
+	case ctx.Err() != nil:
 		return fail(failure(protocol.Cancelled, "the turn ended"))
+	case in.Chars == "" && !in.Close && in.Signal == "":
+		return tool.NoOutput(in.Handle)
+	default:
+		return fail(failure(protocol.StdinFull, "the command still waits in line; 0 bytes went in"))
 	}
 	cmd := proc.cmd
 	if cmd == nil {
@@ -207,7 +209,7 @@ func (b beyond) Input(ctx context.Context, in tool.Input) tool.Result {
 		return fail(f)
 	}
 	if in.Chars != "" {
-		if _, f := cmd.Write(in.Chars, in.Yield); f != nil {
+		if _, f := cmd.Write(ctx, in.Chars, in.Yield); f != nil {
 			return fail(f)
 		}
 	}
@@ -220,6 +222,25 @@ func (b beyond) Input(ctx context.Context, in tool.Input) tool.Result {
 		cmd.Signal(in.Signal)
 	}
 	return cmd.Collect(ctx, in.Handle, in.Yield)
+}
+
+// awaitStart reports whether a command has its slot, or gets it before d is over
+// and ctx ends.
+func (b *background) awaitStart(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-b.started:
+		return true
+	default:
+	}
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-b.started:
+		return true
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // find gives a live command of this bot.

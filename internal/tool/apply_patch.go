@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"agent/protocol"
 )
@@ -78,11 +79,29 @@ func runPatch(ctx context.Context, env *Env, a *patchArgs) Result {
 
 // applyPatch plans the patch, then writes it, under the locks.
 func (e *Env) applyPatch(ctx context.Context, sections []*section) Result {
-	steps, f := e.planPatch(ctx, sections)
+	steps, f := e.planWithin(ctx, maxPlanTime, sections)
 	if f != nil {
 		return e.refuse(f)
 	}
 	return e.writePatch(ctx, sections, steps)
+}
+
+// maxPlanTime bounds the search for a patch's places. Each hunk may cost a walk
+// through the whole file, so that a patch within maxPatch could take days.
+const maxPlanTime = 30 * time.Second
+
+// errPlanTime is the cause of a plan's end when its time is over.
+var errPlanTime = errors.New("the patch takes too long to plan")
+
+func (e *Env) planWithin(ctx context.Context, limit time.Duration, sections []*section) ([]*step, *Failure) {
+	within, cancel := context.WithTimeoutCause(ctx, limit, errPlanTime)
+	defer cancel()
+	steps, f := e.planPatch(within, sections)
+	if f != nil && errors.Is(context.Cause(within), errPlanTime) {
+		return nil, failuref(protocol.ToolInputLimit,
+			"the places of the patch were not found within %v, nothing was written: make several patches of it, with context as it stands in the files", limit)
+	}
+	return steps, f
 }
 
 // patchFiles names the files that a patch touches and that are there, in the

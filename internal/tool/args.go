@@ -122,6 +122,14 @@ func shown(text string) string {
 	return fmt.Sprintf("%q…", text[:charStart(text, most)])
 }
 
+// cut is text, or its first bytes and a sign that there is more.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:charStart(text, most)] + "…"
+}
+
 // charStart moves at, a place in text, back to where a character begins.
 func charStart(text string, at int) int {
 	for back := 0; back < utf8.UTFMax-1 && at > 0 && at < len(text) && !utf8.RuneStart(text[at]); back++ {

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 	"sync"
@@ -89,8 +90,9 @@ func (r *Running) Supervise(ctx context.Context, limit time.Duration) Result {
 }
 
 // Write puts bytes into the command's input, as many as it takes until d is
-// over, and says how many went in. It is refused where no pipe is open.
-func (r *Running) Write(chars string, d time.Duration) (int, *Failure) {
+// over or ctx ends, and says how many went in. It is refused where no pipe is
+// open.
+func (r *Running) Write(ctx context.Context, chars string, d time.Duration) (int, *Failure) {
 	r.mu.Lock()
 	stdin := r.stdin
 	r.mu.Unlock()
@@ -98,10 +100,13 @@ func (r *Running) Write(chars string, d time.Duration) (int, *Failure) {
 		return 0, r.noInput()
 	}
 	_ = stdin.SetWriteDeadline(time.Now().Add(max(d, 100*time.Millisecond)))
+	defer context.AfterFunc(ctx, func() { _ = stdin.SetWriteDeadline(time.Now()) })()
 	n, err := stdin.WriteString(chars)
 	switch {
 	case err == nil:
 		return n, nil
+	case ctx.Err() != nil:
+		return n, failuref(protocol.Cancelled, "the turn ended; the command took %d of %d bytes", n, len(chars))
 	case os.IsTimeout(err):
 		return n, failuref(protocol.StdinFull, "the command took %d of %d bytes", n, len(chars))
 	}
@@ -190,23 +195,33 @@ func (r *Running) Collect(ctx context.Context, handle string, d time.Duration) R
 func (r *Running) collected(handle string, running bool) Result {
 	stdout, lostOut := r.tails[0].take()
 	stderr, lostErr := r.tails[1].take()
-	o := struct {
-		Handle  string `json:"handle"`
-		Running bool   `json:"running"`
-		Stdout  string `json:"stdout"`
-		Stderr  string `json:"stderr"`
-		Dropped int64  `json:"dropped_bytes,omitzero"`
-		Exit    any    `json:"exit_code,omitzero"`
-		Success *bool  `json:"success,omitzero"`
-	}{Handle: handle, Running: running, Stdout: stdout, Stderr: stderr, Dropped: lostOut + lostErr}
+	o := output{Handle: handle, Running: running, Stdout: stdout, Stderr: stderr, Dropped: lostOut + lostErr}
 	if !running {
 		ok := !r.done.Failed
 		o.Success = &ok
 		o.Exit = r.c.exitCode()
 	}
+	return o.result()
+}
+
+// output is the write_stdin result.
+type output struct {
+	Handle  string          `json:"handle"`
+	Running bool            `json:"running"`
+	Stdout  string          `json:"stdout"`
+	Stderr  string          `json:"stderr"`
+	Dropped int64           `json:"dropped_bytes,omitzero"`
+	Exit    json.RawMessage `json:"exit_code,omitzero"` // once it has ended
+	Success *bool           `json:"success,omitzero"`
+}
+
+func (o output) result() Result {
 	out, _ := protocol.Append(nil, o)
 	return Result{Output: string(out)}
 }
+
+// NoOutput is the write_stdin result of a command that still waits in line.
+func NoOutput(handle string) Result { return output{Handle: handle, Running: true}.result() }
 
 // tail keeps the newest output of a stream until it is taken.
 type tail struct {
@@ -225,17 +240,22 @@ func (t *tail) add(p []byte) {
 		t.lost += int64(over)
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
-	t.mu.Unlock()
 	select {
 	case t.news <- struct{}{}:
 	default:
 	}
+	t.mu.Unlock()
 }
 
 // take gives what came since the last take, and how many older bytes are gone.
+// What it gives is no news any more.
 func (t *tail) take() (text string, lost int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	select {
+	case <-t.news:
+	default:
+	}
 	text, lost = strings.ToValidUTF8(string(t.buf), ""), t.lost
 	t.buf, t.lost = nil, 0
 	return text, lost

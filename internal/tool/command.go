@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -228,12 +229,7 @@ func (c *command) result() Result {
 	b := make([]byte, 0, len(stdout.preview)+len(stderr.preview)+1<<10)
 	b = appendQuoted(append(b, `{"stdout":`...), stdout.preview)
 	b = appendQuoted(append(b, `,"stderr":`...), stderr.preview)
-	b = append(b, `,"exit_code":`...)
-	if killed {
-		b = append(b, "null"...)
-	} else {
-		b = strconv.AppendInt(b, int64(c.status.ExitStatus()), 10)
-	}
+	b = append(append(b, `,"exit_code":`...), c.exitCode()...)
 	b = strconv.AppendBool(append(b, `,"success":`...), success)
 	if over {
 		b = appendQuoted(append(b, `,"error":`...), string(protocol.ShellOutputLimit))
@@ -265,12 +261,12 @@ func (c *command) result() Result {
 	return r
 }
 
-// exitCode is the script's exit status, nil when it was killed.
-func (c *command) exitCode() any {
+// exitCode is the script's exit status, null when it was killed.
+func (c *command) exitCode() json.RawMessage {
 	if c.stopped || c.status.Signaled() {
-		return nil
+		return json.RawMessage("null")
 	}
-	return int64(c.status.ExitStatus())
+	return strconv.AppendInt(nil, int64(c.status.ExitStatus()), 10)
 }
 
 // appendList adds a member that is a list of strings, unless it is empty.

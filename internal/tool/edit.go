@@ -54,7 +54,7 @@ func runEdit(ctx context.Context, env *Env, a *editArgs) Result {
 			return Result{}, fileFailure(protocol.FileNotUTF8, t.given, f)
 		}
 		t.info, t.was = info, data
-		changed, count, f := replaceText(data, a.Old.value, a.New.value, a.ReplaceAll.value)
+		changed, count, f := env.replaceText(data, a.Old.value, a.New.value, a.ReplaceAll.value)
 		if f != nil {
 			return Result{}, fileFailure(protocol.EditTargetNotFound, t.given, f)
 		}

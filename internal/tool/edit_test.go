@@ -2,6 +2,7 @@ package tool
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -116,11 +117,33 @@ func TestEditRefusals(t *testing.T) {
 	})
 }
 
+func TestWhatIsNearIsShownMasked(t *testing.T) {
+	t.Parallel()
+	const key = "sk-live-0123456789abcdefghij"
+	// The line is cut within the key where it is shown.
+	line := "name" + strings.Repeat(" ", 180) + key
+	env, _ := newEnv(t, key)
+	file(t, env, "f", "first\n"+line+"\n")
+	for _, r := range []Result{
+		edit(t, env, "f", "NAME  "+key, "x"),
+		edit(t, env, "f", "first\nother", "x"),
+		patch(t, env, update("f", "@@\n first\n-other\n")),
+	} {
+		var e struct{ Error, Detail string }
+		if err := json.Unmarshal([]byte(r.Output), &e); err != nil || !strings.HasSuffix(e.Error, "not_found") {
+			t.Fatalf("%v: %s", err, r.Output)
+		}
+		if strings.Contains(e.Detail, "  sk-live") {
+			t.Errorf("a part of the key is shown: %s", e.Detail)
+		}
+	}
+}
+
 func TestEditOfManyPlacesIsQuick(t *testing.T) {
 	t.Parallel()
 	body := []byte(strings.Repeat("a\r\n", 1<<16) + "b\n")
 	start := time.Now()
-	_, n, f := replaceText(body, "a\n", "b\n", true)
+	_, n, f := unmasked.replaceText(body, "a\n", "b\n", true)
 	if n != 1<<16 || f != nil {
 		t.Fatal(n, f)
 	}
@@ -145,7 +168,7 @@ func FuzzReplaceText(f *testing.F) {
 		if old == "" || !utf8.ValidString(data) || !utf8.ValidString(old) || !utf8.ValidString(new) {
 			t.Skip()
 		}
-		out, n, failure := replaceText([]byte(data), old, new, all)
+		out, n, failure := unmasked.replaceText([]byte(data), old, new, all)
 		plain := func(s string) string {
 			return strings.ReplaceAll(strings.TrimPrefix(s, byteOrderMark), "\r\n", "\n")
 		}

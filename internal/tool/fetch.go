@@ -40,6 +40,7 @@ const (
 	maxFetched     = 4 * maxBody // bytes of text made of it: three for one, and what links grow by
 	maxRedirects   = 10          //
 	maxType        = 256         // bytes shown of a page's type
+	maxReason      = 512         // bytes shown of why a fetch failed
 	headerLimit    = 64 << 10    // bytes of an answer's headers
 )
 
@@ -91,7 +92,10 @@ func runFetch(ctx context.Context, env *Env, a *fetchArgs) Result {
 	defer cancel()
 	r, err := env.fetch(within, a.URL.value)
 	if err != nil {
-		r = env.refuse(fetchFailure(within, limit, err))
+		f := fetchFailure(within, limit, err)
+		// What a server sent may be quoted in it, at any length.
+		f.Detail = cut(string(env.Redact.Bytes([]byte(f.Detail))), maxReason)
+		r = env.refuse(f)
 	}
 	r.External = true
 	return r

@@ -130,8 +130,9 @@ func isText(media string) bool {
 // are of more bytes, zeros among them.
 func decoded(r io.Reader, start []byte, contentType string, isHTML bool) (text io.Reader, wide bool) {
 	encoding, name, certain := charset.DetermineEncoding(start, contentType)
-	says := isHTML && bytes.Contains(bytes.ToLower(start), []byte("charset"))
-	if !certain && (!says || name == "utf-8") {
+	// The names that are guessed where nothing is said; windows-1252 that is
+	// said comes to the same.
+	if !certain && (!isHTML || name == "utf-8" || name == "windows-1252") {
 		return &looseReader{r: r}, false
 	}
 	if name == "utf-8" {

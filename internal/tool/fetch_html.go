@@ -23,9 +23,10 @@ const (
 // in the page: the text it has written is not looked at again.
 type page struct {
 	w    *bufio.Writer
-	err  error // what writing met; nothing more is read then
-	base *url.URL
+	err  error    // what writing met; nothing more is read then
+	base *url.URL // what links start from
 
+	based   bool   // the page has named its base
 	started bool   // something was written
 	space   bool   // a blank stands before the next text
 	breaks  int    // newlines that stand before it, at most two
@@ -203,9 +204,7 @@ func (p *page) start(name string, closed bool, attribute func(string) string) {
 		p.endLink()
 		p.link = p.target(attribute("href"))
 	case "base":
-		if u, err := p.base.Parse(attribute("href")); err == nil {
-			p.base = u
-		}
+		p.setBase(attribute("href"))
 	case "br":
 		if p.pre > 0 {
 			p.breakPre()
@@ -271,6 +270,19 @@ func (p *page) end(name string) {
 		p.endPre()
 	case "tr":
 		p.prefix = ""
+	}
+}
+
+// setBase takes what a page says its links start from. Only the first counts, as
+// in a browser, and none that is longer than an address may be: each link costs
+// what its base is long.
+func (p *page) setBase(href string) {
+	if p.based || href == "" {
+		return
+	}
+	p.based = true
+	if u, err := p.base.Parse(href); err == nil && len(href) <= maxURL {
+		p.base = u
 	}
 }
 

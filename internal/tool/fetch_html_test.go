@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 	"unicode/utf8"
 )
 
@@ -37,6 +38,7 @@ func TestHTMLToText(t *testing.T) {
 		{"characters by name", "&eacute;&#233;&nbsp;&amp;amp;", "éé\u00a0&amp;\n"},
 		{"links are absolute", `<a href="x?a=1&amp;b=2">a b</a> <a href=/y>c</a>, <a href="//o/z"> d </a>e`, "[a b](http://h/d/x?a=1&b=2) [c](http://h/y), [d](http://o/z) e\n"},
 		{"the base of links", `<base href="https://b/c/"><a href=d>e</a>`, "[e](https://b/c/d)\n"},
+		{"the first base is the one", `<base target=x><base href="https://b/c/"><base href="https://d/"><a href=d>e</a>`, "[e](https://b/c/d)\n"},
 		{"links that lead nowhere", `<a href="#x">a</a> <a href="javascript:b()">b</a> <a>c</a> <a href="data:text/plain,d">d</a> <a href="http://[">e</a>`, "a b c d e\n"},
 		{"a link's blanks", `<a href="a b">c</a>`, "[c](http://h/d/a%20b)\n"},
 		{"a link around blocks", `<a href=x><div>a</div></a><p>b`, "[a](http://h/d/x)\n\nb\n"},
@@ -98,6 +100,27 @@ func TestHTMLTokensOfAnySize(t *testing.T) {
 						t.Fatalf("size %d: got %d bytes %.100q … %q, want %d bytes", size+off, len(got), got, got[max(0, len(got)-60):], len(want))
 					}
 				}
+			}
+		})
+	}
+}
+
+func TestLinksOfALongBaseAreQuick(t *testing.T) {
+	t.Parallel()
+	links := strings.Repeat("<a href=x>y</a>", 20_000)
+	for _, row := range []struct{ name, page string }{
+		{"one long base", `<base href="/` + strings.Repeat("a/", 30_000) + `">` + links},
+		{"a base that grows", strings.Repeat("<base href=b/>", 20_000) + links},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			got := htmlText(t, strings.NewReader(row.page))
+			if took := time.Since(began); took > 2*time.Second { // they took minutes
+				t.Errorf("it took %v", took)
+			}
+			if !strings.HasPrefix(got, "[y](http://h/d/") {
+				t.Errorf("got %.200q", got)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,6 +58,30 @@ func site(t testing.TB, handler http.HandlerFunc) string {
 	return s.URL
 }
 
+// rawSite is a server that gives the same bytes to whoever has sent something.
+func rawSite(t testing.TB, answer string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	t.Cleanup(func() { l.Close(); <-served })
+	go func() {
+		defer close(served)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 4<<10))
+			_, _ = io.WriteString(c, answer)
+			_ = c.Close()
+		}
+	}()
+	return "http://" + l.Addr().String() + "/"
+}
+
 // serves answers with a body of a type.
 func serves(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -91,6 +116,7 @@ func TestFetchTypesAndCharacters(t *testing.T) {
 		{"an empty page of any type", "image/png", "", ""},
 		{"the header names the characters", "text/html; charset=iso-8859-1", "<p>caf\xe9", "café\n"},
 		{"the header goes before the page's own word", "text/html; charset=utf-8", `<meta charset="shift_jis"><p>é`, "é\n"},
+		{"a word that only looks as if the page named them", "text/html", "<script charset=utf-8></script>" + strings.Repeat(" ", 2000) + "<p>größer", "größer\n"},
 		{"the page names the characters", "text/html", "<meta charset=shift_jis><p>\x93\xfa\x96\x7b", "日本\n"},
 		{"the page names them in the old way", "text/html", `<meta http-equiv="Content-Type" content="text/html; charset=windows-1251"><p>` + "\xcf\xf0", "Пр\n"},
 		{"a UTF-8 mark goes before all", "text/html; charset=iso-8859-1", byteOrderMark + "<p>é", "é\n"},
@@ -178,6 +204,20 @@ func TestFetchRefusals(t *testing.T) {
 			_, _ = io.WriteString(w, "short")
 		}))
 		failed(t, r, "fetch_failed", "unexpected EOF")
+	})
+	t.Run("what the server sent in the place of an answer is not quoted at length", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		for _, answer := range []string{
+			strings.Repeat("\x01", 60_000) + "\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nContent-Length: " + strings.Repeat("9", 60_000) + "\r\n\r\n",
+			"HTTP/1.1 302 Found\r\nLocation: http://[" + strings.Repeat("a", 60_000) + "\r\n\r\n",
+		} {
+			_, r := fetch(t, env, rawSite(t, answer))
+			if failed(t, r, "fetch_failed", "…"); len(r.Output) > 4<<10 {
+				t.Errorf("the failure takes %d bytes: %.200s", len(r.Output), r.Output)
+			}
+		}
 	})
 	t.Run("headers without end", func(t *testing.T) {
 		t.Parallel()

@@ -35,7 +35,8 @@ func fold(s string) string {
 const maxNear = 50
 
 // nearest says why old is not in text: the line that nearly is what old has
-// there, and how it differs.
+// there, and how it differs. The text is masked, since a secret that is cut to
+// be shown is not found any more.
 func nearest(text []byte, old string) string {
 	want := strings.Split(strings.Trim(old, "\n"), "\n")
 	if len(want) > maxNear {

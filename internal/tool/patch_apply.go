@@ -23,16 +23,16 @@ var likenesses = []func(string) string{
 // of the line they replace or follow; a byte-order mark stays, and the end of
 // the file is as it was unless the change says otherwise (runtime.md 11, "Text
 // files keep what they had").
-func applyHunks(ctx context.Context, path string, data []byte, hunks []*hunk) ([]byte, *Failure) {
+func (e *Env) applyHunks(ctx context.Context, path string, data []byte, hunks []*hunk) ([]byte, *Failure) {
 	body := bytes.TrimPrefix(data, []byte(byteOrderMark))
 	mark := data[:len(data)-len(body)]
 	p := patching{body: body, out: append(make([]byte, 0, len(data)+1<<10), mark...), mark: len(mark)}
 	p.final = len(body) == 0 || bytes.HasSuffix(body, []byte(lf))
 	for _, h := range hunks {
+		start, f := p.locate(ctx, e.Redact, h)
 		if ctx.Err() != nil {
 			return nil, failuref(protocol.Cancelled, "%s: the turn ended first", path)
 		}
-		start, f := p.locate(h)
 		if f != nil {
 			return nil, fileFailure(protocol.PatchContextNotFound, path, f)
 		}
@@ -70,10 +70,14 @@ func lineAt(text []byte, at int) (line []byte, next int) {
 	return bytes.TrimSuffix(text[at:at+i], []byte("\r")), at + i + 1
 }
 
-// locate finds where in the body a hunk's first line is.
-func (p *patching) locate(h *hunk) (int, *Failure) {
+// locate finds where in the body a hunk's first line is. What it gives counts
+// only while ctx lasts.
+func (p *patching) locate(ctx context.Context, mask Redactor, h *hunk) (int, *Failure) {
 	from := p.at
 	for _, anchor := range h.anchors {
+		if ctx.Err() != nil {
+			return 0, nil
+		}
 		next, ok := p.anchor(anchor, from)
 		if !ok {
 			return 0, failuref(protocol.PatchContextNotFound, "hunk %d (line %d of the patch): no line of the file is the one after @@, %s; it must be one whole line, without line numbers",
@@ -96,7 +100,7 @@ func (p *patching) locate(h *hunk) (int, *Failure) {
 			return start, nil
 		}
 	}
-	return 0, p.notFound(h, from)
+	return 0, p.notFound(mask, h, from)
 }
 
 // anchor finds the line that narrows a search from a place on, and gives where
@@ -179,7 +183,7 @@ func find(text []byte, like func(string) string, lines []string, from int) int {
 	return -1
 }
 
-func (p *patching) notFound(h *hunk, from int) *Failure {
+func (p *patching) notFound(mask Redactor, h *hunk, from int) *Failure {
 	where := "in the file"
 	switch {
 	case h.atEnd:
@@ -190,11 +194,12 @@ func (p *patching) notFound(h *hunk, from int) *Failure {
 		where = "after the hunk before"
 	}
 	return failuref(protocol.PatchContextNotFound, "hunk %d (line %d of the patch): its lines are not %s; %s",
-		h.number, h.line, where, nearLine(p.body, h.old))
+		h.number, h.line, where, nearLine(mask.Bytes(p.body), h.old))
 }
 
 // nearLine names the line of a file that is the first to differ from lines that
-// nearly are there.
+// nearly are there. The file is masked, since a secret that is cut to be shown
+// is not found any more.
 func nearLine(body []byte, old []string) string {
 	if len(old) > maxNear {
 		old = old[:maxNear]

@@ -205,7 +205,7 @@ func FuzzApplyHunks(f *testing.F) {
 			}
 		}
 		texts, final, found := refApply(body, sections[0].hunks)
-		out, failure := applyHunks(t.Context(), "f", []byte(body), sections[0].hunks)
+		out, failure := unmasked.applyHunks(t.Context(), "f", []byte(body), sections[0].hunks)
 		if (failure == nil) != found {
 			t.Fatalf("%q with %q: %v, the reference found it: %v", body, hunks, failure, found)
 		}
@@ -225,7 +225,7 @@ func FuzzApplyHunks(f *testing.F) {
 		if strings.Contains(body, crlf) && uniform && strings.Contains(strings.ReplaceAll(string(out), crlf, ""), lf) {
 			t.Fatalf("%q with %q gave %q: a lone newline", body, hunks, out)
 		}
-		marked, failure := applyHunks(t.Context(), "f", []byte(byteOrderMark+body), sections[0].hunks)
+		marked, failure := unmasked.applyHunks(t.Context(), "f", []byte(byteOrderMark+body), sections[0].hunks)
 		if failure != nil || !bytes.Equal(marked, append([]byte(byteOrderMark), out...)) {
 			t.Fatalf("%q with %q and a mark gave %q: %v", body, hunks, marked, failure)
 		}

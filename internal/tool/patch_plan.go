@@ -56,7 +56,7 @@ func (e *Env) planPatch(ctx context.Context, sections []*section) ([]*step, *Fai
 		for _, given := range s.paths() {
 			p.last[e.entry(given)] = i
 			if t, f := e.target(given); f == nil {
-				p.last[t.real()] = i
+				p.last[t.path] = i
 			}
 		}
 	}
@@ -69,11 +69,6 @@ func (e *Env) planPatch(ctx context.Context, sections []*section) ([]*step, *Fai
 		}
 	}
 	return p.steps, nil
-}
-
-// entry is where a path's last name stands: a link there is not followed.
-func (e *Env) entry(given string) string {
-	return target{path: e.resolve(given)}.real()
 }
 
 func (p *patchPlan) section(i int, s *section) *Failure {
@@ -91,7 +86,7 @@ func (p *patchPlan) section(i int, s *section) *Failure {
 		s.removed = countLines(content)
 		return p.leave(i, &step{sections: []*section{s}}, nil, p.env.entry(s.path))
 	}
-	content, f = applyHunks(p.ctx, s.path, content, s.hunks)
+	content, f = p.env.applyHunks(p.ctx, s.path, content, s.hunks)
 	switch {
 	case f != nil:
 		return f
@@ -157,7 +152,7 @@ func (p *patchPlan) content(given string) (key string, content []byte, f *Failur
 		if f != nil {
 			return "", nil, f
 		}
-		key = t.real()
+		key = t.path
 		if now, ok = p.state[key]; !ok {
 			if t.info == nil {
 				return "", nil, missing
@@ -194,7 +189,7 @@ func (e *Env) patchable(t *target) ([]byte, *Failure) {
 func (p *patchPlan) vacant(given string) *Failure {
 	entry := p.env.entry(given)
 	now, known := p.state[entry]
-	_, err := os.Lstat(p.env.resolve(given))
+	_, err := os.Lstat(entry)
 	switch {
 	case known && now.exists, !known && err == nil:
 		return targetExists(given)

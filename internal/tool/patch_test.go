@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func patch(t testing.TB, env *Env, sections ...string) Result {
@@ -366,6 +368,58 @@ func TestPatchOfLinks(t *testing.T) {
 	})
 }
 
+// crossing makes a link in the workspace to a folder elsewhere, and gives that
+// folder's parent: what "link/.." is.
+func crossing(t testing.TB, env *Env) string {
+	t.Helper()
+	parent := filepath.Join(filepath.Dir(env.Workspace), "elsewhere")
+	if err := os.MkdirAll(filepath.Join(parent, "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(parent, "deep"), filepath.Join(env.Workspace, "link")); err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+func TestTheParentOfALinkedFolderIsWhereItLeads(t *testing.T) {
+	t.Parallel()
+	t.Run("a patch takes two files of one name for two", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		parent := crossing(t, env)
+		near := file(t, env, "x", "near\n")
+		far := file(t, env, "../elsewhere/x", "far\n")
+		ok(t, patch(t, env, update("link/../x", "@@\n+1\n"), update("x", "@@\n+2\n"), "*** Add File: link/../y\n+far\n", "*** Add File: y\n+near\n"))
+		holds(t, far, "far\n1\n")
+		holds(t, near, "near\n2\n")
+		holds(t, filepath.Join(parent, "y"), "far\n")
+		holds(t, filepath.Join(env.Workspace, "y"), "near\n")
+		ok(t, patch(t, env, "*** Delete File: link/../x\n"))
+		holds(t, near, "near\n2\n")
+	})
+	t.Run("a write is over the file that was read, and makes folders where it leads", func(t *testing.T) {
+		t.Parallel()
+		env, _ := newEnv(t)
+		parent := crossing(t, env)
+		near := file(t, env, "x", "near\n")
+		far := file(t, env, "../elsewhere/x", "far\n")
+		ok(t, read(t, env, "link/../x"))
+		ok(t, write(t, env, "link/../x", "new\n"))
+		holds(t, far, "new\n")
+		holds(t, near, "near\n")
+		failed(t, write(t, env, "x", "new\n"), "file_changed", "have not read it")
+		ok(t, write(t, env, "link/../a/b", "new\n"))
+		holds(t, filepath.Join(parent, "a", "b"), "new\n")
+		ok(t, write(t, env, "none/../c", "new\n"))
+		holds(t, filepath.Join(env.Workspace, "c"), "new\n")
+		if got := entries(t, env.Workspace); !slices.Equal(got, []string{"c", "link", "x"}) {
+			t.Errorf("the workspace holds %v", got)
+		}
+		failed(t, write(t, env, "x/../d", "new\n"), "io_error", "not a directory")
+	})
+}
+
 // shut makes a folder that takes no new file, and its file unwritable.
 func shut(t testing.TB, env *Env, dir, name string) {
 	t.Helper()
@@ -482,6 +536,35 @@ func TestPatchEndsWithItsContext(t *testing.T) {
 	r := callContext(t, ctx, env, "apply_patch", map[string]any{"patch": envelope(update("f", "@@\n-a\n+b\n"))})
 	failed(t, r, "cancelled", "the turn ended")
 	holds(t, path, "a\n")
+}
+
+func TestPatchIsPlannedInBoundedTime(t *testing.T) {
+	t.Parallel()
+	const blanks = 1 << 19 // lines that are looked at for each place
+	for _, row := range []struct{ name, hunks string }{
+		{"with a file walked through for each hunk", strings.Repeat("@@\n-x\n", 100_000)},
+		{"with a file walked through for each line after @@", strings.Repeat("@@ top\n", 100_000) + "+x\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			env, _ := newEnv(t)
+			content := "top\n" + strings.Repeat(" x\n", blanks)
+			path := file(t, env, "f", content)
+			sections, f := parsePatch(envelope(update("f", row.hunks)))
+			if f != nil {
+				t.Fatal(f)
+			}
+			began := time.Now()
+			_, f = env.planWithin(t.Context(), 100*time.Millisecond, sections)
+			if f == nil || f.Code != "tool_input_limit" || !strings.Contains(f.Detail, "nothing was written") {
+				t.Errorf("got %v", f)
+			}
+			if took := time.Since(began); took > 20*time.Second { // it would take an hour
+				t.Errorf("it took %v", took)
+			}
+			holds(t, path, content)
+		})
+	}
 }
 
 func TestPatchOfManyLinesIsQuick(t *testing.T) {

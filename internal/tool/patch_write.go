@@ -114,7 +114,7 @@ func (e *Env) tryStep(ctx context.Context, s *step) ([]SeenFile, error) {
 		return nil, f
 	}
 	for _, section := range s.sections {
-		if content, f = applyHunks(ctx, section.path, content, section.hunks); f != nil {
+		if content, f = e.applyHunks(ctx, section.path, content, section.hunks); f != nil {
 			return nil, f
 		}
 	}
@@ -166,7 +166,7 @@ func (e *Env) newContent(ctx context.Context, s *step) ([]byte, error) {
 	content := s.first().content
 	for _, section := range s.sections[1:] {
 		var f *Failure
-		if content, f = applyHunks(ctx, section.path, content, section.hunks); f != nil {
+		if content, f = e.applyHunks(ctx, section.path, content, section.hunks); f != nil {
 			return nil, f
 		}
 	}
@@ -176,7 +176,7 @@ func (e *Env) newContent(ctx context.Context, s *step) ([]byte, error) {
 // place is the target of a new file, in a folder that is there. undo removes
 // the folders that were made for it.
 func (e *Env) place(given string) (t target, undo func(), err error) {
-	t = target{given: given, path: e.resolve(given)}
+	t = target{given: given, path: e.entry(given)}
 	var made []string
 	for dir := filepath.Dir(t.path); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -209,7 +209,7 @@ func (e *Env) unlink(ctx context.Context, t target) error {
 	if err := e.mayReplace(ctx, t); err != nil {
 		return err
 	}
-	name := e.resolve(t.given)
+	name := e.entry(t.given)
 	for {
 		err := unix.Unlink(name) // never a folder
 		if errors.Is(err, unix.EINTR) {
@@ -279,5 +279,5 @@ func (e *Env) createLike(ctx context.Context, t target, like os.FileInfo, conten
 	if err != nil {
 		return SeenFile{}, err
 	}
-	return seenFile(t.real(), info, int64(len(content)), sha256.Sum256(content)), nil
+	return seenFile(t.path, info, int64(len(content)), sha256.Sum256(content)), nil
 }

@@ -31,7 +31,7 @@ func (e *Env) put(ctx context.Context, t target, content []byte) (SeenFile, erro
 	if err != nil {
 		return SeenFile{}, fileFailure(protocol.IoError, t.given, err)
 	}
-	return seenFile(t.real(), info, int64(len(content)), sha256.Sum256(content)), nil
+	return seenFile(t.path, info, int64(len(content)), sha256.Sum256(content)), nil
 }
 
 func (e *Env) putFile(ctx context.Context, t target, content []byte) (os.FileInfo, error) {

@@ -17,7 +17,7 @@ const (
 // keep theirs, new ones get that of the line they follow or replace. A
 // byte-order mark is no part of the text, and stays (runtime.md 11, "Text files
 // keep what they had").
-func replaceText(data []byte, old, new string, all bool) ([]byte, int, *Failure) {
+func (e *Env) replaceText(data []byte, old, new string, all bool) ([]byte, int, *Failure) {
 	body := bytes.TrimPrefix(data, []byte(byteOrderMark))
 	mark := data[:len(data)-len(body)]
 	oldText, newText := requested(old), requested(new)
@@ -38,7 +38,7 @@ func replaceText(data []byte, old, new string, all bool) ([]byte, int, *Failure)
 	r := replacing{body: body, text: text, old: oldText, new: strings.SplitAfter(newText, lf), newSize: len(newText), last: last}
 	switch {
 	case count == 0:
-		return nil, 0, failuref(protocol.EditTargetNotFound, "%s", nearest(text, oldText))
+		return nil, 0, failuref(protocol.EditTargetNotFound, "%s", nearest(e.Redact.Bytes(text), oldText))
 	case count == 1 && !last && r.overlapping():
 		count = 2
 	}

@@ -485,6 +485,34 @@ func threads(t testing.TB) int {
 	return len(all)
 }
 
+func TestOutputThatWasTakenEndsNoLaterCollection(t *testing.T) {
+	t.Parallel()
+	env, _ := newEnv(t)
+	r, f := startRunning(env, "echo one; read line; sleep 0.6; echo two; read line", true)
+	if f != nil {
+		t.Fatal(f)
+	}
+	go r.Supervise(t.Context(), time.Minute)
+	defer r.CloseInput()
+	// The first output is there, and taken without a look at what told of it.
+	for {
+		r.tails[0].mu.Lock()
+		n := len(r.tails[0].buf)
+		r.tails[0].mu.Unlock()
+		if n > 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	r.tails[0].take()
+	if _, f := r.Write(t.Context(), "\n", time.Second); f != nil {
+		t.Fatal(f)
+	}
+	if got := r.Collect(t.Context(), "proc:1", 30*time.Second).Output; !strings.Contains(got, `"stdout":"two\n"`) {
+		t.Errorf("the next output was not waited for: %s", got)
+	}
+}
+
 func TestShellSignals(t *testing.T) {
 	t.Parallel()
 	t.Run("RT-127 a pipeline's writer ends with its reader though the daemon catches SIGPIPE", func(t *testing.T) {

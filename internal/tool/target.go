@@ -19,7 +19,7 @@ import (
 // target is the file that a call is to change.
 type target struct {
 	given string      // the path as the call names it, for details
-	path  string      // no link at its end
+	path  string      // without any link, but to folders that cannot be looked into
 	info  os.FileInfo // nil where there is no file yet
 	far   bool        // reached by a link from another folder
 	was   []byte      // the content that the change is made from, with info
@@ -31,7 +31,7 @@ const maxLinks = 40
 // target finds the file behind a path: writes go through links, to where a
 // dangling one points, too.
 func (e *Env) target(given string) (target, *Failure) {
-	t := target{given: given, path: e.resolve(given)}
+	t := target{given: given, path: e.entry(given)}
 	if strings.HasSuffix(given, "/") {
 		return t, failuref(protocol.FileNotRegular, "%s: it names a folder", given)
 	}
@@ -53,7 +53,7 @@ func (e *Env) target(given string) (target, *Failure) {
 		if !filepath.IsAbs(end) {
 			end = filepath.Dir(t.path) + "/" + end
 		}
-		t.path = end
+		t.path = located(end)
 	}
 	return t, failuref(protocol.IoError, "%s: too many links", given)
 }
@@ -73,18 +73,32 @@ func (e *Env) existing(t target, info os.FileInfo, start string) (target, *Failu
 	return t, nil
 }
 
-// real is the target's path without any link, as it is remembered.
-func (t target) real() string {
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(t.path)); err == nil {
-		return filepath.Join(dir, filepath.Base(t.path))
+// entry is where a path's last name stands, without any link on the way; a link
+// there is not followed.
+func (e *Env) entry(given string) string { return located(e.resolve(given)) }
+
+// located is an absolute path without the links on its way, as far as its
+// folders are there. Links are followed before ".." is applied, as every other
+// program does it: after a link to a folder it is that folder's parent.
+func located(path string) string {
+	folder, name := filepath.Split(path)
+	for missing := ""; ; {
+		real, err := filepath.EvalSymlinks(folder)
+		switch {
+		case err == nil:
+			return filepath.Join(real, missing, name)
+		case !errors.Is(err, fs.ErrNotExist):
+			return path // whoever goes there meets the same
+		}
+		up, last := filepath.Split(strings.TrimRight(folder, "/"))
+		folder, missing = up, filepath.Join(last, missing)
 	}
-	return filepath.Clean(t.path)
 }
 
 // unchanged checks that the bot has read or written an existing target as it
 // is now, and takes its content.
 func (e *Env) unchanged(ctx context.Context, t *target) *Failure {
-	seen, ok, err := e.Seen.Seen(ctx, t.real())
+	seen, ok, err := e.Seen.Seen(ctx, t.path)
 	if err != nil {
 		return pastFailure(err)
 	}
