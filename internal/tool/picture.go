@@ -98,8 +98,9 @@ func (e *Env) readPicture(ctx context.Context, path string) Result {
 // 11, read): it must be whole, at most 4 MiB and 8,000 pixels a side, and is
 // made smaller where its longer side has more than 1,568. A child of the
 // daemon's own program does all that reads the picture. What it gives back goes
-// to e.Pictures as it comes, unless the bot's model takes none. It waits for its turn, at most until ctx ends. Errors are
-// picture_limit, invalid_picture and those of a file that cannot be read.
+// to e.Pictures as it comes, unless the bot's model takes none. It waits for its
+// turn, at most until ctx ends. Errors are picture_limit, invalid_picture and
+// those of a file that cannot be read.
 func (e *Env) Picture(ctx context.Context, path string) (PictureData, SeenFile, *Failure) {
 	if err := pictureSlots.Acquire(ctx); err != nil {
 		return PictureData{}, SeenFile{}, failuref(protocol.Cancelled, "%s: the turn ended before it was looked at", path)
@@ -253,7 +254,8 @@ func (h *lookedAt) read(line []byte) (p PictureData, err error) {
 	}
 	hash, ok := readHash(h.Hash)
 	source, sourceOK := readHash(h.SourceHash)
-	if !ok || !sourceOK || h.Bytes < 1 || h.Bytes > maxPicture || h.Width < 1 || h.Height < 1 {
+	_, known := codecs[h.MediaType]
+	if !known || !ok || !sourceOK || h.Bytes < 1 || h.Bytes > maxPicture || h.Width < 1 || h.Height < 1 {
 		return p, errNonsense
 	}
 	h.source = source
