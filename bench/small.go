@@ -15,6 +15,14 @@ func (b *bench) small(ctx context.Context) error {
 	return errors.Join(b.throttled(ctx), b.loudCommand(ctx), b.foreignPrune(ctx), b.knownFork(ctx))
 }
 
+// fewer is how often something is done, which is seldom in the small form.
+func (b *bench) fewer(n int) int {
+	if b.quick {
+		return 3
+	}
+	return n
+}
+
 // throttledActive is --max-active, and how many turns each provider gets.
 const throttledActive = 8
 
@@ -98,7 +106,7 @@ func (b *bench) loudCommand(ctx context.Context) error {
 	}
 	err = s.daemon.create(ctx, botName(0), s.workspace, "shell")
 	var quiet, loud []float64
-	for n := 0; n < 10 && err == nil; n++ {
+	for n := 0; n < b.fewer(10) && err == nil; n++ {
 		var peak float64
 		if peak, err = s.peakOf(ctx, 2*n, shell("printf hello")); err != nil {
 			break
@@ -150,7 +158,7 @@ func (b *bench) foreignPrune(ctx context.Context) error {
 	}
 	var job float64
 	if err == nil {
-		job, err = s.jobTime("prune", func(int) error {
+		job, err = s.jobTime("prune", b.fewer(smallRepeats), func(int) error {
 			return s.daemon.session.Do(ctx, "prune", &protocol.Prune{Bot: botName(1), KeepTurns: 1}, nil)
 		})
 	}
@@ -163,7 +171,7 @@ func (b *bench) foreignPrune(ctx context.Context) error {
 
 // knownFork measures forks at a checkpoint in the middle of 6 MB of history.
 func (b *bench) knownFork(ctx context.Context) error {
-	const turns = 24
+	turns := b.fewer(24)
 	s, err := b.set(ctx, staging{model: []string{playWord}, probed: jobProbe("fork")})
 	if err != nil {
 		return err
@@ -179,7 +187,7 @@ func (b *bench) knownFork(ctx context.Context) error {
 	}
 	var job float64
 	if err == nil {
-		job, err = s.jobTime("fork", func(n int) error {
+		job, err = s.jobTime("fork", b.fewer(smallRepeats), func(n int) error {
 			fork := &protocol.Fork{Source: botName(0), Bot: fmt.Sprintf("fork-%d", n), Checkpoint: protocol.Set(middle)}
 			return s.daemon.session.Do(ctx, "fork", fork, nil)
 		})
@@ -198,8 +206,8 @@ func jobProbe(op string) *probedSpec {
 
 // jobTime repeats a request and gives, in milliseconds, how long its job ran in
 // the store. What the sync takes is the disk's.
-func (s *stage) jobTime(op string, do func(n int) error) (float64, error) {
-	for n := range smallRepeats {
+func (s *stage) jobTime(op string, repeats int, do func(n int) error) (float64, error) {
+	for n := range repeats {
 		if err := do(n); err != nil {
 			return 0, err
 		}
@@ -209,7 +217,7 @@ func (s *stage) jobTime(op string, do func(n int) error) (float64, error) {
 		return 0, err
 	}
 	took := spans(found.Times, "job:"+op, []string{"wrote:" + op})
-	if len(took) < smallRepeats {
+	if len(took) < repeats {
 		return 0, fmt.Errorf("the store ran %d jobs %q: no figure", len(took), op)
 	}
 	return percentile(took, 50), nil
