@@ -138,7 +138,7 @@ func (k *keeper) toFile() {
 
 // toSpill appends to the file, as much as the disk takes.
 func (k *keeper) toSpill(p []byte) {
-	n, err := k.spill.file.Write(p)
+	n, err := k.spill.append(p)
 	if err != nil {
 		whole := len(wholeCharacters(p[:n]))
 		if terr := k.spill.file.Truncate(k.total + int64(whole)); terr == nil {
