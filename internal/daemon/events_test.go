@@ -135,6 +135,7 @@ func TestEvents(t *testing.T) {
 		k.refused(protocol.InvalidTurnPage, "turns", `"bot":"Quiet","limit":0`)
 		k.refused(protocol.InvalidBotPage, "bots", `"limit":257`)
 		k.refused(protocol.InvalidHistoryPage, "history_nodes", `"bot":"Quiet","limit":401`)
+		k.refused(protocol.NodeNotInHistory, "history_nodes", `"bot":"Quiet","from":0`)
 		k.refused(protocol.InvalidHistoryPage, "history_items", `"bot":"Quiet","nodes":[]`)
 		k.refused(protocol.NodeNotInHistory, "history_items", `"bot":"Quiet","nodes":[1]`)
 		k.refused(protocol.NodeNotInHistory, "item", `"bot":"Quiet","node":99999`)

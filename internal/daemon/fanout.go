@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"agent/internal/engine"
 	"agent/internal/store"
 	"agent/protocol"
 )
@@ -205,36 +204,56 @@ func (f *fanout) last() int64 {
 	return f.published
 }
 
-// replayPage is how many events one look at the store brings.
-const replayPage = 256
+// replayPage is how many events one look at the store brings, and replayedAtOnce how
+// many looks of one session may be on their way out at once: what a session
+// that follows thousands of bots and reads slowly takes in memory.
+const (
+	replayPage     = 256
+	replayedAtOnce = 4
+)
+
+// replayer reads what is stored of a bot's events, or of all.
+type replayer interface {
+	Replay(ctx context.Context, name string, id, after int64, limit int) (lines [][]byte, last int64, gone bool, err error)
+}
 
 // replay sends what is stored after a cursor and then goes live. It ends early
 // when the follow or the session does.
-func (fl *follow) replay(ctx context.Context, e *engine.Engine, f *fanout) {
+func (fl *follow) replay(ctx context.Context, from replayer, f *fanout) {
+	cursor, over := fl.cursor, false
+	for !over {
+		select {
+		case fl.s.replaying <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		cursor, over = fl.replayPage(ctx, from, f, cursor)
+		<-fl.s.replaying
+	}
+}
+
+// replayPage sends the events of one look. over says that the follow is live, or
+// has ended.
+func (fl *follow) replayPage(ctx context.Context, from replayer, f *fanout, cursor int64) (last int64, over bool) {
 	wanted := func() bool { return !fl.ended }
-	for cursor := fl.cursor; ctx.Err() == nil; {
-		seen := f.last()
-		lines, last, gone, err := e.Replay(ctx, fl.name, fl.bot, cursor, replayPage)
-		if err != nil {
-			if ctx.Err() == nil {
-				fl.s.out.fail(err)
-			}
-			return
+	seen := f.last()
+	lines, last, gone, err := from.Replay(ctx, fl.name, fl.bot, cursor, replayPage)
+	if err != nil {
+		if ctx.Err() == nil {
+			fl.s.out.fail(err)
 		}
-		if gone {
-			f.remove(fl)
-			line, _ := protocol.AppendLive(nil, protocol.KindDeleted, protocol.DeletedNotice{Bot: fl.name})
-			fl.s.out.putWhen(line, wanted)
-			return
-		}
-		for _, line := range lines {
-			if !fl.s.out.putWhen(line, wanted) {
-				return
-			}
-		}
-		cursor = last
-		if len(lines) == 0 && f.goLive(fl, seen, cursor) {
-			return
+		return cursor, true
+	}
+	if gone {
+		f.remove(fl)
+		line, _ := protocol.AppendLive(nil, protocol.KindDeleted, protocol.DeletedNotice{Bot: fl.name})
+		fl.s.out.putWhen(line, wanted)
+		return cursor, true
+	}
+	for _, line := range lines {
+		if !fl.s.out.putWhen(line, wanted) {
+			return cursor, true
 		}
 	}
+	return last, len(lines) == 0 && f.goLive(fl, seen, last)
 }

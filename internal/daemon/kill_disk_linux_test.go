@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"agent/internal/fakemodel"
 )
 
 // tinyVar marks the copy of a test that runs in a namespace of its own.
@@ -62,6 +65,24 @@ func TestTinyDisk(t *testing.T) {
 	}
 	t.Run("RT-92 RT-93 a daemon on a full file system goes on when there is room, and loses nothing", func(t *testing.T) {
 		fullDisk(t, newTinyDisk(t))
+	})
+	t.Run("a command that would fill the file system is ended, and its result is stored", func(t *testing.T) {
+		h := newHost(t, "")
+		h.set.Store = filepath.Join(newTinyDisk(t).folder(), "state.sqlite")
+		s := h.fake("responses", fakemodel.Options{})
+		k := h.start().dial()
+		k.fbot("Ada", h.workspace, "shell wait")
+		flood := "head -c 30000000 /dev/zero | tr '\\0' a; touch over"
+		got := k.steps(s, "Ada", "r1", shellCall(flood, ""), shellCall(flood, `,"background":true`), [2]string{"wait", `{"handles":["proc:1"]}`})
+		for _, result := range []string{got[0], got[2]} {
+			if !strings.Contains(result, "the disk is full: only the first") || !strings.Contains(result, `"exit_code":null,"success":false`) {
+				t.Errorf("got %.100s ... %s", result, result[max(0, len(result)-300):])
+			}
+		}
+		if _, err := os.Stat(filepath.Join(h.workspace, "over")); err == nil {
+			t.Error("the command was not ended")
+		}
+		s.Verify(t)
 	})
 	t.Run("RT-93 a start on a full file system says so and leaves no store", func(t *testing.T) {
 		refusedStart(t, newTinyDisk(t))

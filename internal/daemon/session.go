@@ -35,7 +35,9 @@ type session struct {
 	waits    map[int64]func()
 	waitSeq  int64
 	replays  sync.WaitGroup
-	pushes   pushes
+	// A place for each page of a replay that is read and not queued yet.
+	replaying chan struct{}
+	pushes    pushes
 }
 
 // slot is the place of an admission's answer.
@@ -47,7 +49,7 @@ type slot struct {
 func (d *Daemon) newSession(conn net.Conn) *session {
 	s := &session{
 		d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{}),
-		deferred: make(chan struct{}, protocol.MaxAdmissions), waits: map[int64]func(){},
+		deferred: make(chan struct{}, protocol.MaxAdmissions), replaying: make(chan struct{}, replayedAtOnce), waits: map[int64]func(){},
 	}
 	s.settled.L = &s.mu
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -39,8 +39,9 @@ type Settings struct {
 	Version   string
 }
 
-// StartClean begins the program anew where it inherited ignored or blocked
-// signals, which every command of a bot would inherit in turn. A program that
+// StartClean closes the files that the program inherited, and begins it anew
+// where it inherited ignored or blocked signals: every command of a bot would
+// inherit them in turn. A program that
 // goes on to Serve calls it before it holds anything.
 func StartClean() error { return tool.StartClean() }
 

@@ -23,8 +23,11 @@ func (e *Engine) HistoryNodes(ctx context.Context, r *protocol.HistoryNodes) (*p
 		if err != nil {
 			return err
 		}
-		from := r.From.Or(bot.Head)
-		if from == 0 {
+		from, named := r.From.Get()
+		if !named {
+			from = bot.Head
+		}
+		if from == 0 && !named {
 			if r.OldestFirst {
 				page.NextNewer = protocol.Null[int64]()
 			}

@@ -16,8 +16,11 @@ const (
 	maxStream  = 64 << 20 // kept at all
 )
 
-// errStreamLimit says that a stream passed maxStream.
-var errStreamLimit = errors.New("stream limit")
+// What ends a stream, and the command it comes from, before its time.
+var (
+	errStreamLimit = errors.New("stream limit") // it passed maxStream
+	errDiskFull    = errors.New("disk full")    // there is no room for its file
+)
 
 // capture takes in one stream: text comes in through its Write in pieces of
 // any size, is made UTF-8, redacted, and only then kept. What is kept moves
@@ -35,7 +38,7 @@ type capture struct {
 	kept  []byte // while there is no file
 	spill *spill
 	total int64 // bytes kept, in memory or in the file
-	lost  int64 // bytes that came after the disk was full
+	full  bool  // the disk took no more
 	over  bool  // passed maxStream
 }
 
@@ -47,10 +50,11 @@ func newCapture(env *Env, stream string) *capture {
 }
 
 // Write takes in a piece of the stream. It returns errStreamLimit once the
-// stream has passed its limit; what comes then is dropped.
+// stream has passed its limit, and errDiskFull once the disk has no room for it;
+// what comes then is dropped.
 func (c *capture) Write(p []byte) (int, error) {
-	if c.over {
-		return len(p), errStreamLimit
+	if err := c.ended(); err != nil {
+		return len(p), err
 	}
 	if _, err := c.in.Write(p); err != nil {
 		return 0, err
@@ -58,12 +62,23 @@ func (c *capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// ended says why nothing more is kept, nil while something is.
+func (c *capture) ended() error {
+	switch {
+	case c.full:
+		return errDiskFull
+	case c.over:
+		return errStreamLimit
+	}
+	return nil
+}
+
 // keeper is the end of a capture's pipeline.
 type keeper capture
 
 func (k *keeper) Write(p []byte) (int, error) {
-	if k.over {
-		return 0, errStreamLimit
+	if err := (*capture)(k).ended(); err != nil {
+		return 0, err
 	}
 	n := len(p)
 	if room := maxStream - k.total; int64(n) > room {
@@ -74,28 +89,21 @@ func (k *keeper) Write(p []byte) (int, error) {
 		k.tail.add(p)
 	}
 	k.keep(p)
-	if k.over {
-		return n, errStreamLimit
-	}
-	return n, nil
+	return n, (*capture)(k).ended()
 }
 
 func (k *keeper) keep(p []byte) {
 	switch {
-	case k.lost > 0:
-		k.lost += int64(len(p))
-		return
 	case k.spill == nil && k.total+int64(len(p)) <= maxRow && k.grow(len(p)):
 		k.kept = append(k.kept, p...)
 		k.total += int64(len(p))
 		return
 	case k.spill == nil:
-		if !k.toFile() {
-			k.lost += int64(len(p))
-			return
-		}
+		k.toFile()
 	}
-	k.toSpill(p)
+	if !k.full {
+		k.toSpill(p)
+	}
 }
 
 // grow makes room in memory for n more bytes, if the budget has it.
@@ -115,28 +123,28 @@ func (k *keeper) grow(n int) bool {
 }
 
 // toFile moves what is kept into a new file.
-func (k *keeper) toFile() bool {
+func (k *keeper) toFile() {
 	s, err := newSpill(k.env.FilesDir, fmt.Sprintf("%d-%s", k.env.Turn, k.stream))
 	if err != nil {
-		return false
+		k.full = true
+		return
 	}
 	k.spill = s
 	held := k.kept
 	k.total = 0
 	k.toSpill(held)
 	(*capture)(k).release()
-	return true
 }
 
 // toSpill appends to the file, as much as the disk takes.
 func (k *keeper) toSpill(p []byte) {
-	n, err := k.spill.file.Write(p)
+	n, err := k.spill.append(p)
 	if err != nil {
 		whole := len(wholeCharacters(p[:n]))
 		if terr := k.spill.file.Truncate(k.total + int64(whole)); terr == nil {
 			n = whole
 		}
-		k.lost += int64(len(p) - n)
+		k.full = true
 	}
 	k.total += int64(n)
 }
@@ -152,22 +160,23 @@ type captured struct {
 	preview  string
 	artifact *Artifact
 	over     bool // it passed maxStream
+	full     bool // the disk took no more
 }
 
 // finish ends the stream and gives what is shown and kept of it. A file it
 // names is complete and synced. The capture must not be used afterwards; its
 // memory has gone to the result, or back.
 func (c *capture) finish() captured {
-	// What is still held is dropped where the stream is over its limit.
+	// What is still held is dropped where the stream was ended.
 	_ = c.in.Close()
 	_ = c.mask.Close()
 	defer c.release()
 	if c.spill != nil {
 		return c.finishSpill()
 	}
-	out := captured{over: c.over, preview: c.preview(c.kept, tailOf(c.kept), nil)}
-	if c.total > maxPreview || c.lost > 0 {
-		out.artifact = &Artifact{Stream: c.stream, Data: fitted(c.kept), Bytes: c.total, Truncated: c.lost > 0}
+	out := captured{over: c.over, full: c.full, preview: c.preview(c.kept, tailOf(c.kept), nil)}
+	if c.total > maxPreview || c.full {
+		out.artifact = &Artifact{Stream: c.stream, Data: fitted(c.kept), Bytes: c.total, Truncated: c.full}
 	}
 	return out
 }
@@ -181,11 +190,11 @@ func fitted(b []byte) []byte {
 }
 
 func (c *capture) finishSpill() captured {
-	out := captured{over: c.over}
+	out := captured{over: c.over, full: c.full}
 	head, tail, err := c.ends()
 	switch {
 	case err != nil:
-	case c.total <= maxRow && c.lost == 0: // it came to the file for want of memory
+	case c.total <= maxRow && !c.full: // it came to the file for want of memory
 		var data []byte
 		if data, err = c.spill.readBack(0, c.total); err == nil && c.total > maxPreview {
 			out.artifact = &Artifact{Stream: c.stream, Data: data, Bytes: c.total}
@@ -193,7 +202,7 @@ func (c *capture) finishSpill() captured {
 		c.spill.remove()
 	default:
 		if err = c.spill.seal(); err == nil {
-			out.artifact = &Artifact{Stream: c.stream, File: c.spill.path, Bytes: c.total, Truncated: c.lost > 0}
+			out.artifact = &Artifact{Stream: c.stream, File: c.spill.path, Bytes: c.total, Truncated: c.full}
 		} else {
 			// The disk refused what it had taken: none of it can be relied on.
 			c.spill.remove()
@@ -221,7 +230,7 @@ func (c *capture) preview(head, tail []byte, unkept error) string {
 	case c.total > maxPreview:
 		head = wholeCharacters(head[:min(len(head), halfShown)])
 		tail = fromCharacter(tail)
-	case c.lost == 0:
+	case !c.full:
 		return string(head)
 	default:
 		tail = nil // little was kept before the disk was full
@@ -236,11 +245,11 @@ func (c *capture) preview(head, tail []byte, unkept error) string {
 
 func (c *capture) notice(omitted int64, unkept error) string {
 	if unkept != nil {
-		return fmt.Sprintf("[%d bytes omitted here; they could not be kept: %v]\n", omitted+c.lost, unkept)
+		return fmt.Sprintf("[%d bytes omitted here; they could not be kept: %v]\n", omitted, unkept)
 	}
 	limits := ""
-	if c.lost > 0 {
-		limits = fmt.Sprintf("; the disk is full and the %d bytes after these are lost", c.lost)
+	if c.full {
+		limits = fmt.Sprintf("; the disk is full: only the first %d bytes of the stream are kept", c.total)
 	} else if c.over {
 		limits = fmt.Sprintf("; only the first %d bytes of the stream are kept", c.total)
 	}

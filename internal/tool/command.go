@@ -108,7 +108,7 @@ func withoutStartFiles(environ []string) []string {
 }
 
 // copy reads until the pipe ends or its deadline passes. over is called when
-// the stream passes its limit; what follows is read and dropped, so that the
+// the stream passes its limit, or the disk is full; what follows is read and dropped, so that the
 // writer is not stopped by a full pipe before it is killed. A buffer is held
 // only while there is something to read.
 func (r *reader) copy(over func()) {
@@ -133,7 +133,7 @@ func (r *reader) copy(over func()) {
 		})
 		if buffer != nil {
 			if n > 0 {
-				if _, werr := r.capture.Write(buffer[:n]); errors.Is(werr, errStreamLimit) {
+				if _, werr := r.capture.Write(buffer[:n]); werr != nil {
 					over()
 				}
 			}
@@ -224,7 +224,7 @@ func (c *command) result() Result {
 	stdout, stderr := c.streams[0].capture.finish(), c.streams[1].capture.finish()
 	over := stdout.over || stderr.over
 	killed := c.stopped || c.status.Signaled()
-	success := !killed && !over && c.status.ExitStatus() == 0
+	success := !killed && !over && !stdout.full && !stderr.full && c.status.ExitStatus() == 0
 
 	b := make([]byte, 0, len(stdout.preview)+len(stderr.preview)+1<<10)
 	b = appendQuoted(append(b, `{"stdout":`...), stdout.preview)

@@ -38,7 +38,7 @@ func readPage(res *http.Response, w io.Writer) (pageRead, error) {
 	p := pageRead{contentType: res.Header.Get("Content-Type")}
 	limited := &limitedWriter{w: w, left: maxFetched}
 	err = p.read(res, bufio.NewReaderSize(body, 4<<10), limited)
-	if errors.Is(err, errTextLimit) || errors.Is(err, errStreamLimit) {
+	if errors.Is(err, errTextLimit) || errors.Is(err, errStreamLimit) || errors.Is(err, errDiskFull) {
 		p.over, err = true, nil
 	}
 	if packed.cut && errors.Is(err, io.ErrUnexpectedEOF) {

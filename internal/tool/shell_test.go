@@ -392,12 +392,15 @@ func TestShellOutput(t *testing.T) {
 			t.Errorf("files left: %v, %v", left, err)
 		}
 	})
-	t.Run("a disk that takes no file cuts the stream and says so", func(t *testing.T) {
+	t.Run("a disk that takes no file cuts the stream, ends the command and says so", func(t *testing.T) {
 		t.Parallel()
 		env, _ := newEnv(t)
 		env.FilesDir = filepath.Join(file(t, env, "plain", ""), "files", "3") // below a file
-		s, r := shell(t, env, "head -c 3000000 /dev/zero | tr '\\0' a")
-		exited(t, s, 0)
+		s, r := shell(t, env, "echo $$ >pid; head -c 3000000 /dev/zero | tr '\\0' a; echo over >&2; sleep 300")
+		gone(t, filepath.Join(env.Workspace, "pid"))
+		if s.ExitCode != nil || s.Success || s.Stderr != "" {
+			t.Errorf("the command went on: %v %v %q", s.ExitCode, s.Success, s.Stderr)
+		}
 		if len(r.Artifacts) != 1 || !r.Artifacts[0].Truncated || len(r.Artifacts[0].Data) > maxRow || !strings.Contains(s.Stdout, "disk is full") {
 			t.Errorf("got %d artifacts, %.100q", len(r.Artifacts), s.Stdout)
 		}

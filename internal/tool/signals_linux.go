@@ -11,13 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StartClean makes sure that commands will start with default signal handlers
-// and an empty mask (runtime.md 28, Signals). What a process ignores or blocks
+// StartClean closes the files that the program inherited, and makes sure that
+// commands will start with default signal handlers and an empty mask (runtime.md
+// 28, Signals). What a process ignores or blocks
 // when it starts, its children inherit, and the Go runtime passes it on: when
 // there is such a signal, the program is executed anew without it. The daemon's
 // main function calls it first, before it holds anything; it returns nil when
 // there is nothing to do, and does not return when there was.
 func StartClean() error {
+	closeInherited()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var mask, empty unix.Sigset_t

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // spill is a file that takes what a capture does not keep in memory
@@ -60,6 +62,20 @@ func (s *spill) readBack(at, n int64) ([]byte, error) {
 	b := make([]byte, n)
 	_, err := io.ReadFull(io.NewSectionReader(s.file, at, n), b)
 	return b, err
+}
+
+// storeRoom is what spilled output leaves of a file system, in bytes: the store
+// is on it, too, and must take the result that tells of the output. Its
+// write-ahead log alone grows to 4 MiB.
+const storeRoom = 8 << 20
+
+// append writes as much of p as the disk takes with storeRoom left.
+func (s *spill) append(p []byte) (int, error) {
+	var disk unix.Statfs_t
+	if unix.Fstatfs(int(s.file.Fd()), &disk) == nil && int64(disk.Bavail)*int64(disk.Bsize) < storeRoom+int64(len(p)) {
+		return 0, unix.ENOSPC
+	}
+	return s.file.Write(p)
 }
 
 // seal makes the file last: it and its name are on the disk.

@@ -442,6 +442,13 @@ func TestAbsurdUsage(t *testing.T) {
 			}
 		})
 	}
+	for _, none := range []string{`"none"`, `{}`, `{"input_tokens":null,"output_tokens":1.5}`} {
+		o := decode(frames(`{"type":"message_start","message":{"usage":`+none+`}}`, begin(0, textBlock), textDelta(0, "a"),
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":`+none+`}`, stopped))
+		if o.Err != nil || o.Usage != nil {
+			t.Errorf("PV-37 %s is no report: %+v, %v", none, o.Usage, o.Err)
+		}
+	}
 	if o := decode(frames(`{"type":"message_start","message":"x"}`, begin(0, textBlock), textDelta(0, "a"), ended("end_turn"), stopped)); o.Err != nil || o.Usage.Output != 9 {
 		t.Errorf("a message of another type: %+v", o)
 	}

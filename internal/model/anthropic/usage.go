@@ -42,7 +42,13 @@ func (u *usage) start(from model.Loose[usage]) {
 		return
 	}
 	*u = from.Value
-	u.seen = true
+	u.seen = u.says()
+}
+
+// says reports whether a usage object holds any figure of ours. One that does
+// not is no report: the call's use is then estimated, so that budgets bind.
+func (u *usage) says() bool {
+	return u.Input.Known || u.Output.Known || u.CacheRead.Known || u.CacheCreation.Known || u.Iterations.Given
 }
 
 // delta takes message_delta's figures, which are cumulative. Input comes from
@@ -52,7 +58,7 @@ func (u *usage) delta(given model.Loose[usage]) {
 		return
 	}
 	from := &given.Value
-	u.seen = true
+	u.seen = u.seen || from.says()
 	if u.Input.N == 0 && from.Input.Known {
 		u.Input, u.CacheRead, u.CacheCreation = from.Input, from.CacheRead, from.CacheCreation
 	}

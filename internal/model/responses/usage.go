@@ -20,12 +20,13 @@ type outputDetails struct {
 	Reasoning model.Count `json:"reasoning_tokens"`
 }
 
-// usageOf is the call's usage in our terms; nil when none was reported.
+// usageOf is the call's usage in our terms; nil when none was reported: then
+// it is estimated, so that budgets bind.
 func usageOf(given model.Loose[usage]) *model.Usage {
-	if !given.Given {
+	u := &given.Value
+	if !u.Input.Known && !u.Output.Known {
 		return nil
 	}
-	u := &given.Value
 	in, out := u.InputDetails.Value, u.OutputDetails.Value
 	t := &model.Usage{
 		Input: u.Input.N, Output: u.Output.N, Cached: in.Cached.N,
