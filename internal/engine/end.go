@@ -120,14 +120,14 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	if err := e.announce(tx, &bot, turnID); err != nil {
 		return err
 	}
-	tx.AfterCommit(func() {
+	if err := e.promote(tx, &bot); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() { // last: whom these ends woke stands before ready work
 		e.unpark(botID)
 		e.leaveServed(turnID, true)
 		e.goIdle(botID)
 	})
-	if err := e.promote(tx, &bot); err != nil {
-		return err
-	}
 	return e.retain(tx, &bot, turnID)
 }
 
