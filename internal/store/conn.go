@@ -46,6 +46,9 @@ var readerSettings = []setting{
 
 // connect opens a connection to an existing file.
 func connect(path string) (*sqlite.Conn, error) {
+	if err := keepPlans(); err != nil {
+		return nil, err
+	}
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
