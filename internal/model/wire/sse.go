@@ -11,7 +11,7 @@ import (
 const (
 	frameLimit    = 2 << 20
 	responseLimit = 16 << 20
-	readSize      = 4 << 10
+	readSize      = 1 << 10
 	keptSize      = 64 << 10 // a buffer grown above this is not pooled
 )
 
@@ -27,7 +27,7 @@ var ssePool = sync.Pool{New: func() any { return new(sseBuffers) }}
 // SSE reads an event stream frame by frame within the limits of providers.md
 // 5. It holds pooled buffers until Close. It is used by one goroutine.
 //
-// It scans its own 4 KiB buffer rather than read up to an LF, since a line may
+// It scans its own 1 KiB buffer, filled from the connection's, rather than read up to an LF, since a line may
 // also end in a CR alone, after which nothing may come for long.
 type SSE struct {
 	from io.Reader

@@ -26,7 +26,11 @@ const (
 	pingAfter        = 30 * time.Second
 	pingTimeout      = 15 * time.Second
 
-	headerLimit  = 64 << 10
+	headerLimit = 64 << 10
+	// A connection keeps both for as long as it lives, a thousand turns a
+	// thousand pairs. Larger pieces pass them by.
+	writeSize    = 1 << 10
+	connSize     = 2 << 10
 	streamBuffer = 256 << 10 // a follower that reads slowly holds this much of one stream
 	maxIdle      = 64        // idle HTTP/1.1 connections kept for one host
 	shardStreams = 64
@@ -107,6 +111,8 @@ func (t *Transports) newTransport(shard bool) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConnsPerHost:    maxIdle,
 		MaxResponseHeaderBytes: headerLimit,
+		WriteBufferSize:        writeSize,
+		ReadBufferSize:         connSize,
 		DisableCompression:     true,
 		Protocols:              new(http.Protocols),
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: t.options.RootCAs},
