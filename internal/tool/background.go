@@ -256,8 +256,9 @@ func (t *tail) take() (text string, lost int64) {
 	case <-t.news:
 	default:
 	}
-	text, lost = strings.ToValidUTF8(string(t.buf), ""), t.lost
-	t.buf, t.lost = nil, 0
+	whole, rest := splitBroken(t.buf) // output may have come up to within a character
+	text, lost = strings.ToValidUTF8(string(whole), ""), t.lost
+	t.buf, t.lost = append([]byte(nil), rest...), 0
 	return text, lost
 }
 

@@ -516,6 +516,20 @@ func TestOutputThatWasTakenEndsNoLaterCollection(t *testing.T) {
 	}
 }
 
+func TestCollectedOutputIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	out := newTail()
+	var got string
+	for i := range len("aé日b") {
+		out.add([]byte{"aé日b"[i]})
+		text, _ := out.take()
+		got += text
+	}
+	if got != "aé日b" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestShellSignals(t *testing.T) {
 	t.Parallel()
 	t.Run("RT-127 a pipeline's writer ends with its reader though the daemon catches SIGPIPE", func(t *testing.T) {
