@@ -102,7 +102,10 @@ func newHost(t testing.TB, script string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		endStrays(filepath.Join(dir, "state.sqlite"))
+		os.RemoveAll(dir)
+	})
 	h := &host{t: t, dir: dir, workspace: filepath.Join(dir, "w"), bin: os.Args[0]}
 	if err := os.Mkdir(h.workspace, 0o755); err != nil {
 		t.Fatal(err)
@@ -476,6 +479,9 @@ func (k *conn) run(bot, request, prompt string) protocol.Outcome {
 	return k.result(bot, s.Turn)
 }
 
+// follow follows a bot and waits until that is live. What is replayed before is
+// passed over; a test that waits for what may have happened already asks for
+// the follow alone.
 func (k *conn) follow(bot string, after int64) {
 	k.t.Helper()
 	k.ask(nil, "follow", fmt.Sprintf(`"bot":%q,"after":%d`, bot, after))

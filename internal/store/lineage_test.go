@@ -19,7 +19,7 @@ func TestAboveIsNearItsPage(t *testing.T) {
 		}
 		line := lines[name]
 		for range turns {
-			turn := &Turn{Bot: name, RequestID: fmt.Sprint("r", len(line)), Status: "completed", Delivery: "reject"}
+			turn := &Turn{Bot: name, RequestID: fmt.Sprint("r", len(line)), Status: "queued", Delivery: "reject"}
 			if err := tx.InsertTurn(turn); err != nil {
 				return err
 			}
