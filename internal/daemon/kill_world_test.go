@@ -373,10 +373,8 @@ type hand struct {
 func (h *hand) ask(result any, op, members string) (unsure bool, err error) {
 	for {
 		if h.l == nil {
-			h.w.await("a daemon", func() bool { return h.w.p != nil && h.w.p != h.p })
-			h.w.mu.Lock()
-			p := h.w.p
-			h.w.mu.Unlock()
+			var p *process // it may die as soon as it is seen
+			h.w.await("a daemon", func() bool { p = h.w.p; return p != nil && p != h.p })
 			l, err := h.w.dialTo(p)
 			if err != nil {
 				<-p.exited
