@@ -41,7 +41,7 @@ func (p part) prompt(bot, turn, size int) string {
 	if err != nil {
 		panic(err) // arguments of our own that are no JSON
 	}
-	return string(line) + "\n" + promptOf(bot, turn, size-len(line)-1)
+	return string(line) + "\n" + promptOf(bot, turn, max(size-len(line)-1, 0))
 }
 
 // calling is a part that calls a tool once and then says something.
