@@ -6,4 +6,4 @@ package engine
 const lineageChecks = "150"
 
 // turnChecks is how many random runs of turns a test run tries.
-const turnChecks = "100"
+const turnChecks = "300"

@@ -18,69 +18,97 @@ const (
 	steerBatchBytes = 256 << 10
 )
 
-// dispatch starts the ready turn that has waited longest, if a slot is free.
-// Starts go one at a time: each, when committed, asks for the next.
+// startsAtOnce is how many starts of waiting turns stand in the store's queue at
+// a time: enough to share commits, and few, so that a long backlog does not hold
+// up client requests (runtime.md 4).
+const startsAtOnce = 8
+
+// dispatch has waiting turns started while slots are free.
 func (e *Engine) dispatch() {
 	e.mu.Lock()
-	if !e.open || e.closing || e.draining || e.starting || e.ready == 0 && len(e.wakes) == 0 || e.full() {
-		e.mu.Unlock()
-		return
+	defer e.mu.Unlock()
+	for e.open && !e.closing && !e.draining && e.starting < startsAtOnce && !e.full() &&
+		e.ready+int64(len(e.wakes)) > e.starting {
+		e.starting++
+		e.active++
+		s := &start{e: e}
+		go e.store.Go("start_turn", s.job, s.done)
 	}
-	e.starting = true
-	e.active++
-	op, start := "start_turn", e.startReady
-	var woken *parkedTurn
-	if len(e.wakes) > 0 { // whose condition was met goes before what never ran
-		woken = e.wakes[0]
-		e.wakes = append(e.wakes[:0:0], e.wakes[1:]...)
-		op, start = "resume", func(tx *store.Tx) (*task, error) { return e.resumeWoken(tx, woken) }
-	}
-	e.mu.Unlock()
-
-	var started *task
-	go e.store.Go(op, func(tx *store.Tx) (err error) {
-		started, err = start(tx)
-		return err
-	}, func(err error) {
-		e.mu.Lock()
-		e.starting = false
-		if err != nil || started == nil {
-			e.active--
-		}
-		if err != nil && woken != nil {
-			e.wakes = append(e.wakes, woken) // it stays parked, and is tried again
-		}
-		e.mu.Unlock()
-		switch {
-		case err != nil:
-			e.cfg.Log.Error("a waiting turn could not be started", "op", op, "error", err)
-			go func() { // it stays as it is, and is tried again
-				if e.sleepOpen(retryStart) {
-					e.dispatch()
-				}
-			}()
-			return
-		case started != nil:
-			started.launch()
-		}
-		e.dispatch()
-	})
 }
 
-// resumeWoken resumes a parked turn, unless the daemon closes.
-func (e *Engine) resumeWoken(tx *store.Tx, p *parkedTurn) (*task, error) {
-	if e.isDraining() {
-		return nil, nil
+// start is the start of one waiting turn. Which one is known once its job runs:
+// a parked turn whose condition is met, first come first, else the ready turn
+// that has waited longest.
+type start struct {
+	e      *Engine
+	chosen bool
+	woken  *parkedTurn // nil: a ready one
+	task   *task       // set when a turn runs by it
+}
+
+func (s *start) job(tx *store.Tx) (err error) {
+	s.choose()
+	switch {
+	case s.e.isDraining():
+		s.task = nil // it closes: what waits is the next daemon's
+	case s.woken != nil:
+		s.task, err = s.e.resume(tx, s.woken)
+	default:
+		s.task, err = s.e.startReady(tx)
 	}
-	return e.resume(tx, p)
+	return err
+}
+
+// choose takes the turn out of what waits, once: the job may be run twice.
+func (s *start) choose() {
+	e := s.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.chosen {
+		return
+	}
+	s.chosen = true
+	if len(e.wakes) == 0 {
+		e.begun++
+		return
+	}
+	s.woken = e.wakes[0]
+	e.wakes = append(e.wakes[:0:0], e.wakes[1:]...)
+}
+
+// done runs behind the commit, or the refusal.
+func (s *start) done(err error) {
+	e := s.e
+	e.mu.Lock()
+	e.starting--
+	if s.chosen && s.woken == nil {
+		e.begun--
+	}
+	if err != nil || s.task == nil {
+		e.active--
+	}
+	if err != nil && s.woken != nil {
+		e.wakes = append(e.wakes, s.woken) // it stays parked, and is tried again
+	}
+	e.mu.Unlock()
+	if err != nil {
+		e.cfg.Log.Error("a waiting turn could not be started", "error", err)
+		go func() { // it stays as it is, and is tried again
+			if e.sleepOpen(retryStart) {
+				e.dispatch()
+			}
+		}()
+		return
+	}
+	if s.task != nil {
+		s.task.launch()
+	}
+	e.dispatch()
 }
 
 // startReady starts the lowest ready turn, or ends it by what is wrong with
 // it now. It gives no task when there was none to start.
 func (e *Engine) startReady(tx *store.Tx) (*task, error) {
-	if e.isDraining() {
-		return nil, nil // it closes: what waits is the next daemon's
-	}
 	c := tx.Conn()
 	t, ok, err := store.LowestReady(c)
 	if err != nil || !ok {

@@ -105,7 +105,8 @@ type Engine struct {
 	active   int64                 // slots taken, reservations included
 	ready    int64                 // ready turns, as of the last commit
 	peak     int                   // the most turns that ran at once
-	starting bool                  // a start of a waiting turn is under way
+	starting int64                 // starts of waiting turns that are under way
+	begun    int64                 // ready turns that they will make run, as of the last commit still ready
 	open     bool                  // recovery is done
 	closing  bool                  // no turn starts any more
 	draining bool
@@ -157,7 +158,7 @@ func (e *Engine) reserve() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	limit := e.cfg.Limits.Active
-	if e.closing || e.draining || limit > 0 && e.active+e.ready+int64(len(e.wakes)) >= limit {
+	if e.closing || e.draining || limit > 0 && e.active+e.ready-e.begun+int64(len(e.wakes)) >= limit {
 		return false
 	}
 	e.active++

@@ -149,6 +149,7 @@ func (o *oracle) submit(req *protocol.Submit, id int64) (t *oracleTurn, duplicat
 		o.event(t, protocol.KindQueued)
 	case free:
 		o.start(t)
+		o.takeUp(t)
 	default:
 		t.state = protocol.StatusReady
 		o.event(t, protocol.KindQueued)
@@ -156,29 +157,40 @@ func (o *oracle) submit(req *protocol.Submit, id int64) (t *oracleTurn, duplicat
 	return t, false, ""
 }
 
+// start makes a turn run; takeUp is what it does then.
 func (o *oracle) start(t *oracleTurn) {
 	b := o.bots[t.bot]
 	t.state, b.status, b.current = protocol.StatusRunning, protocol.StatusRunning, t.id
 	o.event(t, protocol.KindAccepted)
-	o.absorb(t)
-	t.calls++
 }
 
 // run gives free slots away: to parked turns whose condition is met, in the
-// order it was, then to the lowest ready turn.
+// order it was, then to the lowest ready turn. What these do comes after: it is
+// no reason for a slot that was free before.
 func (o *oracle) run() {
-	for len(o.running()) < o.active {
-		if len(o.wakes) > 0 {
-			t := o.wakes[0]
-			o.wakes = o.wakes[1:]
-			o.resume(t)
-			continue
+	for {
+		var begun []*oracleTurn
+		for len(o.running()) < o.active {
+			ready := o.with(protocol.StatusReady)
+			switch {
+			case len(o.wakes) > 0:
+				begun = append(begun, o.wakes[0])
+				o.wakes = o.wakes[1:]
+				o.resume(begun[len(begun)-1])
+				continue
+			case len(ready) > 0:
+				begun = append(begun, o.turns[ready[0]])
+				o.start(begun[len(begun)-1])
+				continue
+			}
+			break // nothing waits
 		}
-		ready := o.with(protocol.StatusReady)
-		if len(ready) == 0 {
+		if len(begun) == 0 {
 			return
 		}
-		o.start(o.turns[ready[0]])
+		for _, t := range begun {
+			o.takeUp(t)
+		}
 	}
 }
 
@@ -262,14 +274,16 @@ func (o *oracle) resume(t *oracleTurn) {
 	o.note("turn %d resumes", t.id)
 	t.state, o.bots[t.bot].status = protocol.StatusRunning, protocol.StatusRunning
 	o.event(t, protocol.KindTurnResumed)
-	if t.wait == nil {
-		o.absorb(t)
-		t.calls++
-		return
-	}
+}
+
+// takeUp is what a turn does once it runs: the result of its wait and the calls
+// behind it, if it was parked on one, then its next model call.
+func (o *oracle) takeUp(t *oracleTurn) {
 	rest := t.rest
-	t.wait, t.rest = nil, nil
-	o.event(t, protocol.KindToolCompleted)
+	if t.wait != nil {
+		t.wait, t.rest = nil, nil
+		o.event(t, protocol.KindToolCompleted)
+	}
 	o.goOn(t, rest)
 }
 
