@@ -42,7 +42,7 @@ var serveVerb = verb{
 // serve is the daemon from here on. It has its own signals.
 func (a *app) serve(set daemon.Settings) error {
 	if _, stated := os.LookupEnv("GOGC"); !stated {
-		debug.SetGCPercent(50) // the memory budget: a little more work for much less room
+		debug.SetGCPercent(35) // the memory budget: a little more work for much less room
 	}
 	if err := daemon.StartClean(); err != nil {
 		return protocol.Fail("failed", "the signals that were inherited as ignored cannot be reset: "+err.Error())

@@ -454,7 +454,7 @@ func TestFetchEnds(t *testing.T) {
 
 func init() {
 	children["page"] = func() {
-		debug.SetGCPercent(50) // as the daemon does
+		debug.SetGCPercent(35) // as the daemon does
 		env := childEnv()
 		urls := strings.Split(os.Getenv("TOOL_TEST_DIR"), " ")
 		env.FilesDir = filepath.Join(urls[0], "files", "3")
