@@ -68,7 +68,7 @@ func probed(args []string, in io.Reader, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "bench: the probed daemon has one argument, its settings in JSON")
 		return 2
 	}
-	debug.SetGCPercent(50) // as serve does
+	debug.SetGCPercent(35) // as serve does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var faults store.Faults

@@ -34,7 +34,7 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fmt.Sprint("seed ", soakSeed))
 	w.bin = plainBinary(t)
-	w.always = append(w.always, reportVar+"=1", "GOGC=50") // as agent serve sets it
+	w.always = append(w.always, reportVar+"=1", "GOGC=35") // as agent serve sets it
 	w.actor.delay = soakDelay
 	began := time.Now()
 	over := func() bool { return time.Since(began) > soakTime }
