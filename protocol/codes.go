@@ -69,7 +69,8 @@ const (
 	IdempotencyConflict Code = "idempotency_conflict" // request id reused with other contents
 	ActiveAgentLimit    Code = "active_agent_limit"
 	PendingLimit        Code = "pending_limit"
-	WaitLimit           Code = "wait_limit" // the session has as many waits open as it may
+	ServeLimit          Code = "serve_limit" // the session serves as many tags as it may
+	WaitLimit           Code = "wait_limit"  // the session has as many waits open as it may
 	DaemonDraining      Code = "daemon_draining"
 	DaemonPaused        Code = "daemon_paused"
 	Paused              Code = "paused"             // the turn was interrupted by a pause

@@ -10,6 +10,7 @@ const (
 	MaxPrompt  = 256 << 10
 	MaxText    = 64 << 10 // instructions, compaction instructions
 	MaxHandles = 64       // handles of one wait
+	MaxTags    = 64       // tags that one session serves
 	MaxWaits   = 256      // waits that one session may have open
 
 	MaxName      = 128     // what the name rule allows

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,18 @@ func TestToolLeases(t *testing.T) {
 		a.refused(protocol.InvalidCallPage, "tool_calls", `"after":-1`)
 		a.refused(protocol.BotNotFound, "tool_calls", `"bot":"Nobody"`)
 		a.refused(protocol.ToolsLost, "renew_tools", `"tag":"sonny","lease":1`)
+	})
+	t.Run("a session serves 64 tags, and more after it has closed", func(t *testing.T) {
+		c := p.dial()
+		for i := range protocol.MaxTags {
+			c.ask(nil, "serve_tools", fmt.Sprintf(`"tag":"t%d","lease_ms":60000`, i))
+		}
+		if l := c.refused(protocol.ServeLimit, "serve_tools", `"tag":"more","lease_ms":1000`); !strings.Contains(l.str("detail"), "64 tags") {
+			t.Errorf("answer %s", l.raw)
+		}
+		c.refused(protocol.ToolsServed, "serve_tools", `"tag":"t1","lease_ms":1000`) // the nearer reason
+		c.c.Close()
+		b.untilUnserved()
 	})
 	held := a.serve("sonny", 60_000)
 	t.Run("a held tag is refused, to its holder with the lease", func(t *testing.T) {

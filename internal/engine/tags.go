@@ -84,10 +84,24 @@ func (s *tags) serve(tag string, server Server, period time.Duration) (*lease, *
 		}
 		s.lose(l)
 	}
+	if s.servedBy(server) >= protocol.MaxTags {
+		return nil, protocol.Fail(protocol.ServeLimit,
+			fmt.Sprintf("this session serves %d tags; serve others from another session", protocol.MaxTags))
+	}
 	s.last++
 	l := &lease{tag: tag, n: s.last, server: server, period: period}
 	s.byTag[tag] = l
 	return l, nil
+}
+
+// servedBy counts the tags of a session.
+func (s *tags) servedBy(server Server) (n int) {
+	for _, l := range s.byTag {
+		if l.server == server {
+			n++
+		}
+	}
+	return n
 }
 
 // held finds the lease that a session names.
