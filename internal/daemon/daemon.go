@@ -44,14 +44,13 @@ type Options struct {
 
 // Daemon is one running daemon.
 type Daemon struct {
-	opt        Options
-	store      *store.Store
-	engine     *engine.Engine
-	fan        *fanout
-	listener   *place.Listener
-	scripted   map[string]bool // providers that are scripts
-	admissions chan struct{}
-	deferred   chan struct{}
+	opt      Options
+	store    *store.Store
+	engine   *engine.Engine
+	fan      *fanout
+	listener *place.Listener
+	scripted map[string]bool // providers that are scripts
+	deferred chan struct{}
 
 	mu       sync.Mutex
 	sessions map[*session]bool
@@ -71,7 +70,7 @@ type Daemon struct {
 func Run(ctx context.Context, opt Options) error {
 	d := &Daemon{
 		opt: opt, fan: newFanout(), scripted: map[string]bool{}, quit: make(chan error, 1),
-		admissions: make(chan struct{}, protocol.MaxAdmissions), deferred: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
+		deferred: make(chan struct{}, protocol.MaxAdmissions), sessions: map[*session]bool{},
 	}
 	d.room = sync.NewCond(&d.mu)
 	if err := d.open(); err != nil {

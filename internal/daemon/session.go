@@ -171,14 +171,12 @@ func (s *session) live(kind string, v any) {
 // admit runs an admission and keeps the place of its answer. begin must call
 // its argument once, at any time.
 func (s *session) admit(id json.RawMessage, begin func(done func(any, *protocol.Error))) {
-	s.d.admissions <- struct{}{}
 	place := &slot{}
 	s.mu.Lock()
 	s.admitted = append(s.admitted, place)
 	s.mu.Unlock()
 	id = append(json.RawMessage(nil), id...)
 	begin(func(result any, err *protocol.Error) {
-		<-s.d.admissions
 		var line []byte
 		if err != nil {
 			line = protocol.AppendError(nil, id, err)

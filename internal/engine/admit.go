@@ -63,7 +63,9 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 			return
 		}
 	}
+	e.admissions <- struct{}{}
 	e.store.Go("submit", a.run, func(err error) {
+		<-e.admissions
 		started := err == nil && a.start != nil
 		if err != nil {
 			e.pending.undo(&a.delta)

@@ -17,6 +17,7 @@ func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol
 		return
 	}
 	var record protocol.Bot
+	e.admissions <- struct{}{}
 	e.store.Go("create", func(tx *store.Tx) error {
 		if err := insertBot(tx, req, b); err != nil {
 			return err
@@ -24,6 +25,7 @@ func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol
 		record = e.record(b)
 		return nil
 	}, func(err error) {
+		<-e.admissions
 		if err != nil {
 			done(nil, asError(err))
 			return

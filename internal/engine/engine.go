@@ -96,6 +96,10 @@ type Engine struct {
 	procs     processes
 	served    served
 	looks     looks
+	// The creations and submissions at the store's worker, as many as may be
+	// there at once (runtime.md 2). What they name on disk is looked at before: a
+	// file system that hangs holds up who named it, and nobody else.
+	admissions chan struct{}
 
 	mu       sync.Mutex
 	live     map[int64]*task       // by bot id: from the commit that starts a turn to the one that ends it
@@ -119,8 +123,9 @@ type Engine struct {
 func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, live: map[int64]*task{}, parked: map[int64]*parkedTurn{}, textOnly: map[string]bool{}, tools: map[string]tool.Tool{},
-		processes: tool.NewSlots(int(cfg.Limits.Processes)),
-		captures:  tool.NewBudget(16 << 20),
+		processes:  tool.NewSlots(int(cfg.Limits.Processes)),
+		captures:   tool.NewBudget(16 << 20),
+		admissions: make(chan struct{}, protocol.MaxAdmissions),
 	}
 	for _, t := range cfg.Tools {
 		name := t.Def().Name
