@@ -137,8 +137,21 @@ func (w *world) checkEnd(h *hand) {
 	w.checkAccounts(h)
 	w.checkOrder()
 	w.checkCalls()
+	w.checkModel()
+}
+
+// checkModel fails for what the model server found wrong. On a busy machine it
+// may not have seen that an interrupted request was given up when the next one
+// comes, which then looks like an overlap.
+func (w *world) checkModel() {
 	for _, v := range w.model.Violations() {
-		w.fail("model server: %v", &v)
+		bot, _, _ := strings.Cut(strings.TrimPrefix(v.Detail, "another request of "), " ")
+		w.mu.Lock()
+		cut := w.cut[bot]
+		w.mu.Unlock()
+		if v.Reason != "overlap" || !cut {
+			w.fail("model server: %v", &v)
+		}
 	}
 }
 

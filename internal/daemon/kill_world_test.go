@@ -55,6 +55,7 @@ type world struct {
 	deleting   map[string]bool  // asked for
 	deleted    map[string]bool  // acknowledged
 	configured map[string]int64 // the acknowledged budget
+	cut        map[string]bool  // bots a turn of which was interrupted
 }
 
 // sent is an acknowledged submission.
@@ -70,7 +71,7 @@ func newWorld(t testing.TB, label string) *world {
 	w := &world{
 		host: newHost(t, ""), actor: newActor(), label: label,
 		record: map[int64]string{}, finished: map[int64]protocol.TurnFinished{}, parked: map[int64]bool{}, cutShort: map[int64]bool{},
-		acked: map[string]sent{}, bots: map[string]int64{}, deleting: map[string]bool{}, deleted: map[string]bool{}, configured: map[string]int64{},
+		acked: map[string]sent{}, bots: map[string]int64{}, deleting: map[string]bool{}, deleted: map[string]bool{}, configured: map[string]int64{}, cut: map[string]bool{},
 	}
 	w.changed = sync.NewCond(&w.mu)
 	w.model = w.fake("responses", fakemodel.Options{Window: true, Lost: true, Handler: w.actor.reply})
@@ -94,9 +95,6 @@ func (w *world) failLocked(format string, args ...any) {
 	w.over = true
 	w.changed.Broadcast()
 }
-
-// patience is how long anything may take before it counts as never.
-const patience = 60 * time.Second
 
 // await waits until what holds, which is asked under the lock whenever
 // something was seen. It ends the goroutine when the world ends.
@@ -526,6 +524,9 @@ func (h *hand) held(id string, turn int64) {
 
 // interrupt ends a bot's turn, unless it is over.
 func (h *hand) interrupt(bot string, turn int64) {
+	h.w.mu.Lock()
+	h.w.cut[bot] = true
+	h.w.mu.Unlock()
 	_, err := h.insist(nil, "interrupt", fmt.Sprintf(`"bot":%q,"turn":%d`, bot, turn))
 	if code := protocol.CodeOf(err); err != nil && code != protocol.StaleTurn && code != protocol.NoActiveTurn {
 		h.w.fail("interrupt %s %d: %v", bot, turn, err)
