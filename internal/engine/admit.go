@@ -73,10 +73,7 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 		if err != nil || a.answer.Duplicate {
 			e.dropPictures(a.pictures)
 		}
-		switch {
-		case started:
-			a.start.launch()
-		case a.slot:
+		if !started && a.slot {
 			e.release()
 		}
 		if err != nil {
@@ -84,6 +81,9 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 			return
 		}
 		done(&a.answer, nil)
+		if started { // behind the answer: many turns at once would hold it up
+			a.start.launch()
+		}
 	})
 }
 
