@@ -81,9 +81,6 @@ func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *pr
 			return
 		}
 		done(&a.answer, nil)
-		if started { // behind the answer: many turns at once would hold it up
-			a.start.launch()
-		}
 	})
 }
 

@@ -100,9 +100,6 @@ func (s *start) done(err error) {
 		}()
 		return
 	}
-	if s.task != nil {
-		s.task.launch()
-	}
 	e.dispatch()
 }
 

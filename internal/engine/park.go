@@ -257,8 +257,8 @@ func (e *Engine) resume(tx *store.Tx, p *parkedTurn) (*task, error) {
 		e.mu.Lock()
 		delete(e.parked, p.bot)
 		e.mu.Unlock()
-		e.goLive(t)
 	})
+	t.runAfter(tx)
 	return t, nil
 }
 

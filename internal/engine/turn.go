@@ -126,7 +126,7 @@ func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, i
 		return nil, 0, err
 	}
 	t.steer.Store(steer != 0)
-	tx.AfterCommit(func() { e.goLive(t) })
+	t.runAfter(tx)
 	return t, cursor, nil
 }
 
@@ -207,7 +207,14 @@ func authorship(o *object, t *store.Turn) *object {
 	return o.opt("origin", t.Origin)
 }
 
-// launch begins the goroutine of a turn whose start is committed.
+// runAfter has the turn run once tx, which starts or resumes it, is committed and
+// those it serves are answered: many turns at once would hold the answers up.
+func (t *task) runAfter(tx *store.Tx) {
+	tx.AfterCommit(func() { t.e.goLive(t) })
+	tx.AfterAnswers(t.launch)
+}
+
+// launch begins the goroutine of a turn.
 func (t *task) launch() {
 	go func() {
 		defer t.e.tasks.Done()

@@ -34,6 +34,7 @@ type Tx struct {
 	conn    *sqlite.Conn
 	events  []Event
 	commit  []func()
+	answers []func()
 	publish []func()
 }
 
@@ -49,6 +50,11 @@ func (tx *Tx) Emit(ev Event) { tx.events = append(tx.events, ev) }
 // before anybody is answered: the place for what the job changes in memory. It
 // must not block and must not call the store.
 func (tx *Tx) AfterCommit(f func()) { tx.commit = append(tx.commit, f) }
+
+// AfterAnswers has f run on the writer's goroutine once everybody whose job is in
+// the commit is answered: the place for work that would hold the answers up. It
+// must not block and must not call the store.
+func (tx *Tx) AfterAnswers(f func()) { tx.answers = append(tx.answers, f) }
 
 // AfterPublish hands f to the sink behind the events of the same commit.
 func (tx *Tx) AfterPublish(f func()) { tx.publish = append(tx.publish, f) }
@@ -238,7 +244,7 @@ func (j *job) lose(err error) {
 }
 
 // settle is what follows a commit: memory first, then the answers in order of
-// arrival, then the events.
+// arrival, then what waits for them, then the events.
 func (s *Store) settle(group []*job) {
 	s.faults.Hit("after-commit")
 	for _, j := range group {
@@ -250,6 +256,11 @@ func (s *Store) settle(group []*job) {
 	s.stats.group(group, now)
 	for _, j := range group {
 		j.done(j.err)
+	}
+	for _, j := range group {
+		for _, f := range j.tx.answers {
+			f()
+		}
 	}
 	s.faults.Hit("after-answer")
 	s.pub.publish(known(group))
