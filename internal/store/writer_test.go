@@ -521,14 +521,7 @@ func TestEveryPoint(t *testing.T) {
 		faults := &Faults{}
 		s := mustOpen(t, Options{Path: storePath(t), Faults: faults})
 		points := make(chan string, 16)
-		fail := ""
-		faults.Every(func(point string) error {
-			points <- point
-			if point == fail {
-				return FaultFull
-			}
-			return nil
-		})
+		faults.Every(func(point string) error { points <- point; return nil })
 		job := func(tx *Tx) error { tx.Emit(Event{}); return nil }
 		if err := s.Do("x", job); err != nil {
 			t.Fatal(err)
@@ -538,7 +531,12 @@ func TestEveryPoint(t *testing.T) {
 				t.Fatalf("%s came in the place of %s", got, want)
 			}
 		}
-		fail = "wrote:x"
+		faults.Every(func(point string) error {
+			if point == "wrote:x" {
+				return FaultFull
+			}
+			return nil
+		})
 		if err := s.Do("x", job); protocol.CodeOf(err) != protocol.StorageError {
 			t.Errorf("the job gave %v", err)
 		}
