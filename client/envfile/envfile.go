@@ -33,11 +33,11 @@ type Var struct{ Name, Value string }
 
 // DefaultPath is ~/.agent/env.
 func DefaultPath() (string, error) {
-	home, err := place.Home()
+	dir, err := place.AgentDir()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(home, ".agent", "env"), nil
+	return filepath.Join(dir, "env"), nil
 }
 
 // Read returns the variables of a file, each name once with its last value, in

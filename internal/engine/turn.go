@@ -97,7 +97,7 @@ func (t *task) stopped() *stop {
 }
 
 // start makes a turn run: its prompt joins the lineage and the bot is its. The
-// task it gives is launched after the commit (runtime.md 25).
+// task it gives begins its work behind the commit (runtime.md 25).
 func (e *Engine) start(tx *store.Tx, bot *store.Bot, turn *store.Turn) (*task, int64, error) {
 	t, perr := e.taskFor(bot, turn)
 	if perr != nil {
