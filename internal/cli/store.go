@@ -30,6 +30,9 @@ func (a *app) checkStore(c *common) error {
 		return err
 	}
 	found, err := store.Check(target.Store)
+	if protocol.CodeOf(err) == protocol.StoreAlreadyOwned {
+		return protocol.Fail(protocol.StoreAlreadyOwned, "a daemon has "+target.Store+" open; end it with agent shutdown, then check")
+	}
 	if err != nil {
 		return err
 	}
