@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"runtime"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -10,8 +11,9 @@ import (
 )
 
 const (
-	queueLimit = 32 // jobs waiting for the writer
-	groupLimit = 32 // jobs sharing a commit
+	queueLimit  = 32 // jobs waiting for the writer
+	groupLimit  = 32 // jobs sharing a commit
+	answersHold = 3  // commits that what waits for the answers may be put off
 )
 
 // job is a piece of writing and whoever waits for it.
@@ -52,8 +54,9 @@ func (tx *Tx) Emit(ev Event) { tx.events = append(tx.events, ev) }
 func (tx *Tx) AfterCommit(f func()) { tx.commit = append(tx.commit, f) }
 
 // AfterAnswers has f run on the writer's goroutine once everybody whose job is in
-// the commit is answered: the place for work that would hold the answers up. It
-// must not block and must not call the store.
+// the commit is answered, and everybody who came meanwhile, but at most three
+// commits later: the place for work that would hold the answers up. It must not
+// block and must not call the store.
 func (tx *Tx) AfterAnswers(f func()) { tx.answers = append(tx.answers, f) }
 
 // AfterPublish hands f to the sink behind the events of the same commit.
@@ -257,13 +260,28 @@ func (s *Store) settle(group []*job) {
 	for _, j := range group {
 		j.done(j.err)
 	}
-	for _, j := range group {
-		for _, f := range j.tx.answers {
-			f()
-		}
-	}
+	s.runAnswered(group)
 	s.faults.Hit("after-answer")
 	s.pub.publish(known(group))
+}
+
+// runAnswered runs what waits for the answers to be given, unless others wait
+// for theirs: what comes together is answered together, though it does not come
+// in one commit.
+func (s *Store) runAnswered(group []*job) {
+	for _, j := range group {
+		s.answered.waiting = append(s.answered.waiting, j.tx.answers...)
+	}
+	runtime.Gosched() // whoever is about to queue a job does
+	if len(s.queue) > 0 && s.answered.held < answersHold {
+		s.answered.held++
+		return
+	}
+	for _, f := range s.answered.waiting {
+		f()
+	}
+	clear(s.answered.waiting)
+	s.answered.waiting, s.answered.held = s.answered.waiting[:0], 0
 }
 
 // known is what a group's commit makes known.

@@ -664,3 +664,39 @@ func TestStats(t *testing.T) {
 		t.Errorf("groups are %+v", g)
 	}
 }
+
+// TestAfterAnswers has jobs that each queue the next while they run, so that each
+// has a commit of its own and the queue is never empty before the last.
+func TestAfterAnswers(t *testing.T) {
+	for jobs, want := range map[int]string{
+		1: "answer1 work1",
+		3: "answer1 answer2 answer3 work1 work2 work3",
+		6: "answer1 answer2 answer3 answer4 work1 work2 work3 work4 answer5 answer6 work5 work6",
+	} {
+		t.Run(fmt.Sprintf("%d jobs that come one by one", jobs), func(t *testing.T) {
+			s := mustOpen(t, Options{Path: storePath(t)})
+			var order []string // the writer's goroutine alone touches it before done is closed
+			done := make(chan struct{})
+			var next func(n int)
+			next = func(n int) {
+				s.Go("put", func(tx *Tx) error {
+					if n < jobs {
+						next(n + 1)
+					}
+					tx.AfterAnswers(func() {
+						order = append(order, fmt.Sprint("work", n))
+						if n == jobs {
+							close(done)
+						}
+					})
+					return nil
+				}, func(error) { order = append(order, fmt.Sprint("answer", n)) })
+			}
+			next(1)
+			<-done
+			if got := strings.Join(order, " "); got != want {
+				t.Errorf("the order is %s, want %s", got, want)
+			}
+		})
+	}
+}
