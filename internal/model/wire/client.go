@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -46,11 +47,11 @@ type Family struct {
 type Client struct {
 	Pools *pace.Pools
 
-	env    Env
-	family Family
-	base   string
-	proxy  string
-	header func() http.Header // a closure, so that no print shows the key
+	env        Env
+	family     Family
+	base       string
+	proxy      string
+	credential Credential
 }
 
 // NewClient makes a provider's client and reads its key. It fails with
@@ -60,22 +61,33 @@ func NewClient(spec model.Spec, env Env, family Family) (*Client, error) {
 	if err != nil {
 		return nil, model.Errorf("invalid_provider_url", "provider %s: the base URL cannot be parsed", spec.Name)
 	}
-	key := ""
-	if spec.Auth == model.AuthKey {
-		if key = strings.TrimSpace(env.Getenv(spec.KeyEnv)); key == "" || !printable(key) {
-			return nil, model.Errorf("provider_key_unavailable",
-				"provider %s: the variable %s is unset, empty or holds what no key can", spec.Name, spec.KeyEnv)
-		}
+	credential, err := credentialOf(spec, env, family)
+	if err != nil {
+		return nil, err
 	}
-	c := &Client{Pools: pace.New(), env: env, family: family, base: spec.URL, proxy: env.Transports.ProxyInUse(u)}
-	c.header = func() http.Header {
-		h := http.Header{"User-Agent": {"agent/" + env.Version}}
-		if key != "" {
-			family.Authorize(h, key)
-		}
-		return h
+	return &Client{
+		Pools: pace.New(), env: env, family: family, base: spec.URL,
+		proxy: env.Transports.ProxyInUse(u), credential: credential,
+	}, nil
+}
+
+// credentialOf is what the spec says that requests carry.
+func credentialOf(spec model.Spec, env Env, family Family) (Credential, error) {
+	if spec.Auth != model.AuthKey {
+		return noCredential, nil
 	}
-	return c, nil
+	value := strings.TrimSpace(env.Getenv(spec.KeyEnv))
+	if value == "" || !printable(value) {
+		return nil, model.Errorf("provider_key_unavailable",
+			"provider %s: the variable %s is unset, empty or holds what no key can", spec.Name, spec.KeyEnv)
+	}
+	return key{put: func(h http.Header) { family.Authorize(h, value) }}, nil
+}
+
+// authorize completes a request with what every request has.
+func (c *Client) authorize(ctx context.Context, req *http.Request) error {
+	req.Header.Set("user-agent", "agent/"+c.env.Version)
+	return c.credential.Authorize(ctx, req)
 }
 
 func printable(key string) bool {
@@ -117,9 +129,14 @@ func (c *Client) withProxy(e *model.Error) *model.Error {
 	return e
 }
 
-// refusal is the error of a response that is no success.
-func (c *Client) refusal(resp *http.Response) *model.Error {
+// refusal is the error of a response to a request of ctx that is no success.
+func (c *Client) refusal(ctx context.Context, resp *http.Response) *model.Error {
 	f := readFailure(resp.Body, resp.Header.Get("content-type"))
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		if e := c.credential.Refused(ctx, resp.Request, resp.StatusCode); e != nil {
+			return e
+		}
+	}
 	e := &model.Error{Code: c.family.Code(resp.StatusCode, f), Detail: f.Message}
 	if e.Code == "" {
 		e.Code = fmt.Sprintf("provider_http_%d", resp.StatusCode)

@@ -125,10 +125,12 @@ func (c *Client) get(ctx context.Context, how List, after string, limit int64) (
 	if err != nil {
 		return nil, connectionError(err)
 	}
-	req.Header = c.header()
 	req.Header.Set("accept", "application/json")
 	for name, values := range how.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if err := c.authorize(ctx, req); err != nil {
+		return nil, err
 	}
 	resp, err := c.env.Transports.RoundTrip(req)
 	if err != nil {
@@ -136,7 +138,7 @@ func (c *Client) get(ctx context.Context, how List, after string, limit int64) (
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return nil, c.refusal(resp)
+		return nil, c.refusal(ctx, resp)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {

@@ -113,7 +113,7 @@ func (a *attempt) run(parent context.Context) error {
 func (a *attempt) refused(parent context.Context, resp *http.Response) error {
 	limit := time.AfterFunc(errorBodyTime, func() { a.cancel(nil) })
 	defer limit.Stop()
-	e := a.c.refusal(resp)
+	e := a.c.refusal(parent, resp)
 	if parent.Err() != nil {
 		return context.Cause(parent)
 	}
@@ -141,11 +141,14 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	}
 	req.GetBody = a.body.open
 	req.ContentLength = a.body.length()
-	req.Header = a.c.header()
 	req.Header.Set("content-type", "application/json")
 	req.Header.Set("accept", "text/event-stream")
 	for name, values := range a.call.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if err := a.c.authorize(ctx, req); err != nil {
+		first.Close()
+		return nil, err
 	}
 	return a.c.env.Transports.RoundTrip(req)
 }
