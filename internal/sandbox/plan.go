@@ -43,16 +43,34 @@ type Plan struct {
 	// Entries are sorted by depth: of two that cover a path the later one counts.
 	// Without roots there are none but walls.
 	Entries []Entry
+	// Hidden are the sockets and folders that no command sees, parents first.
+	Hidden []Hidden
 	// BotSocket is the bot's own socket; "" where it has none.
 	BotSocket   string
 	UnixSockets []string
 }
+
+// Hidden is a path that exists and is out of sight of every command.
+type Hidden struct {
+	Path string
+	Kind HiddenKind
+}
+
+// HiddenKind says how a path is hidden.
+type HiddenKind int
+
+const (
+	HiddenSocket  HiddenKind = iota // the daemon's own
+	HiddenSockets                   // a folder of sockets, which shows the bot's own alone
+	HiddenWall                      // a folder that cannot even be listed
+)
 
 // Call is what a plan depends on beside the bot's setting.
 type Call struct {
 	Cwd       string // the turn's folder
 	Beyond    bool   // the command outlives its call: git folders are read-only
 	BotSocket string
+	Mounts    []mountPoint // the machine's; see HostMounts
 }
 
 // NewPlan plans one call. It reads the file system, and fails with
@@ -68,10 +86,13 @@ func NewPlan(w *World, s *Setting, c Call) (*Plan, error) {
 			return nil, denied("the workspace " + cwd + " lies in the hidden folder " + wall + "; use another")
 		}
 	}
+	b := builder{plan: p, at: map[string]int{}}
 	if s.Mode != protocol.SandboxWorkspace {
+		if err := b.hide(c.Mounts); err != nil {
+			return nil, err
+		}
 		return p, p.checkBytes()
 	}
-	b := builder{plan: p, at: map[string]int{}}
 	if err := b.roots(s, c); err != nil {
 		return nil, err
 	}
@@ -82,9 +103,73 @@ func NewPlan(w *World, s *Setting, c Call) (*Plan, error) {
 	if err := b.reachable(); err != nil {
 		return nil, err
 	}
+	if err := b.hide(c.Mounts); err != nil {
+		return nil, err
+	}
 	b.sort()
 	b.pin()
 	return p, p.checkBytes()
+}
+
+// hide adds what no command sees, and what is protected, at every place where
+// the machine shows it (sandbox.md 3.3, 3.4, 4.5).
+func (b *builder) hide(mounts []mountPoint) error {
+	w := b.plan.World
+	for _, h := range append([]Hidden{{w.Socket, HiddenSocket}, {w.FallbackDir, HiddenSockets}, {w.SocketDir, HiddenSockets}}, walled(w.Walls)...) {
+		if h.Path == "" || !exists(h.Path) {
+			continue
+		}
+		b.plan.Hidden = append(b.plan.Hidden, h)
+		for _, other := range aliases(mounts, h.Path) {
+			if err := b.alias(h.Path, other); err != nil {
+				return err
+			}
+			b.plan.Hidden = append(b.plan.Hidden, Hidden{other, h.Kind})
+		}
+	}
+	for _, path := range append([]string{w.AgentDir, filepath.Dir(w.Store)}, w.Protect...) {
+		if path == "" {
+			continue
+		}
+		for _, other := range aliases(mounts, path) {
+			if err := b.alias(path, other); err != nil {
+				return err
+			}
+			if b.covered(other) {
+				b.put(Entry{Path: other, Kind: ReadOnly})
+			}
+		}
+	}
+	b.plan.Hidden = outermost(b.plan.Hidden)
+	return nil
+}
+
+// outermost are the hidden paths that lie in no other, parents first.
+func outermost(hidden []Hidden) (kept []Hidden) {
+	slices.SortStableFunc(hidden, func(x, y Hidden) int { return depth(x.Path) - depth(y.Path) })
+	for _, h := range hidden {
+		if !slices.ContainsFunc(kept, func(k Hidden) bool { return within(h.Path, k.Path) }) {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+// alias refuses a root that is, or lies in, another place of a guarded path.
+func (b *builder) alias(path, other string) error {
+	for _, r := range b.plan.Roots {
+		if within(r, other) {
+			return denied("the writable folder " + r + " is " + path + " under another name; configure the bot's folders anew")
+		}
+	}
+	return nil
+}
+
+func walled(paths []string) (hidden []Hidden) {
+	for _, p := range paths {
+		hidden = append(hidden, Hidden{p, HiddenWall})
+	}
+	return hidden
 }
 
 // checkBytes refuses what no argument list can carry.

@@ -15,6 +15,7 @@ type lab struct {
 	dir   string // real
 	world *World
 	ws    string
+	ph    any // *Placeholders, where there are any
 }
 
 func newLab(t *testing.T) *lab {

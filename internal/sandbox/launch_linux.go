@@ -1,0 +1,226 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Launcher starts confined commands. It is safe for concurrent use.
+type Launcher struct {
+	Helper string // the daemon's own program, by a path that stays good
+
+	mu      sync.Mutex
+	program *bubblewrap // nil until the probe has passed
+	last    error       // of the last probe
+	tried   bool
+}
+
+// Command is a command that is ready to start confined. The caller starts Argv
+// with Env in a session of its own, with Files behind the three standard ones,
+// and calls Started once it has, or Close when it does not.
+type Command struct {
+	Argv  []string
+	Env   []string
+	Files []*os.File // the child's descriptors from 3 on
+	Dir   string
+
+	status *os.File // what the launcher says about the command
+	said   []byte
+}
+
+// Prepare makes argv, which is run in the plan's folder with env, ready to start
+// confined. Errors are sandbox_unavailable and sandbox_denied.
+func (l *Launcher) Prepare(ctx context.Context, p *Plan, argv, env []string) (*Command, error) {
+	program, err := l.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if root, in := inRoot(p, program.path); in {
+		return nil, denied("the sandbox program " + program.path + " lies in the writable folder " + root)
+	}
+	return program.prepare(p, argv, env, "")
+}
+
+func inRoot(p *Plan, path string) (string, bool) {
+	i := slices.IndexFunc(p.Roots, func(r string) bool { return within(path, r) })
+	if i < 0 {
+		return "", false
+	}
+	return p.Roots[i], true
+}
+
+// prepare makes a command; helper is the daemon's own program where the command
+// is that.
+func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Command, err error) {
+	c = &Command{Env: launcherEnv, Dir: "/"}
+	defer func() {
+		if err != nil {
+			c.Close()
+			err = unavailable(err)
+		}
+	}()
+	l := &launch{plan: p, env: env, root: os.Geteuid() == 0, helper: helper, sources: map[string]int{}}
+	code, err := filter(p.Class)
+	if err != nil {
+		return nil, err
+	}
+	if l.filter, err = c.give(memory("filter", code)); err != nil {
+		return nil, err
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.status = from
+	if l.status, err = c.give(to, nil); err != nil {
+		return nil, err
+	}
+	if err = b.sources(c, l); err != nil {
+		return nil, err
+	}
+	if !l.root {
+		if err = c.giveSSH(l); err != nil {
+			return nil, err
+		}
+	}
+	list := strings.Join(l.args(), "\x00") + "\x00"
+	args, err := c.give(memory("arguments", []byte(list)))
+	if err != nil {
+		return nil, err
+	}
+	c.Argv = append([]string{b.path, "--args", fmt.Sprint(args), "--"}, argv...)
+	return c, nil
+}
+
+// sources opens what is mounted and might be swapped for a link meanwhile.
+func (b *bubblewrap) sources(c *Command, l *launch) error {
+	if !b.bindsFD {
+		return nil
+	}
+	if l.helper != "" {
+		f, err := os.OpenFile(l.helper, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if l.helperFD, err = c.give(f, err); err != nil {
+			return err
+		}
+	}
+	for _, e := range l.plan.Entries {
+		if e.Kind == AbsentFolder || e.Kind == Walled {
+			continue
+		}
+		how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+		fd, err := unix.Openat2(unix.AT_FDCWD, e.Path, how)
+		if err != nil {
+			return denied(e.Path + " changed as the command was about to start: " + err.Error())
+		}
+		if l.sources[e.Path], err = c.give(os.NewFile(uintptr(fd), e.Path), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveSSH hands over the files that ssh includes.
+func (c *Command) giveSSH(l *launch) error {
+	list, err := os.ReadDir(sshFolder)
+	if err != nil {
+		return nil // none
+	}
+	for _, d := range list {
+		path := filepath.Join(sshFolder, d.Name())
+		text, err := os.ReadFile(path)
+		if err != nil || len(text) > 1<<20 {
+			continue // ssh could not read it either
+		}
+		if l.sshFiles == nil {
+			l.sshFiles = map[string]int{}
+		}
+		if l.sshFiles[path], err = c.give(memory("ssh", text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// give adds a file to those of the child and says its number there.
+func (c *Command) give(f *os.File, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	c.Files = append(c.Files, f)
+	return 2 + len(c.Files), nil
+}
+
+// Started closes what the child has now.
+func (c *Command) Started() {
+	for _, f := range c.Files {
+		f.Close()
+	}
+	c.Files = nil
+}
+
+// Close gives up everything.
+func (c *Command) Close() {
+	c.Started()
+	if c.status != nil {
+		c.status.Close()
+		c.status = nil
+	}
+}
+
+// Pid is the process that leads the command's own group, which signals for the
+// command go to; 0 while the launcher has not said it.
+func (c *Command) Pid() int {
+	pid, _, _ := c.read()
+	return pid
+}
+
+// Ran reports, once the launcher has ended by itself, whether it ran the command
+// to its end: the launcher says the command's exit code last.
+func (c *Command) Ran() bool {
+	_, _, ran := c.read()
+	return ran
+}
+
+// read takes what the launcher has said so far. It does not wait.
+func (c *Command) read() (pid, code int, ran bool) {
+	if c.status == nil {
+		return 0, 0, false
+	}
+	if raw, err := c.status.SyscallConn(); err == nil {
+		raw.Read(func(fd uintptr) bool {
+			buf := make([]byte, 4096)
+			for len(c.said) < 64<<10 {
+				n, err := unix.Read(int(fd), buf)
+				if n <= 0 || err != nil {
+					break
+				}
+				c.said = append(c.said, buf[:n]...)
+			}
+			return true
+		})
+	}
+	docs := json.NewDecoder(strings.NewReader(string(c.said)))
+	for {
+		var d struct {
+			Pid  int  `json:"child-pid"`
+			Code *int `json:"exit-code"`
+		}
+		if err := docs.Decode(&d); err != nil {
+			return pid, code, ran
+		}
+		if d.Pid != 0 {
+			pid = d.Pid
+		}
+		if d.Code != nil {
+			code, ran = *d.Code, true
+		}
+	}
+}

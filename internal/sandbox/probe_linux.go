@@ -1,0 +1,177 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"agent/protocol"
+)
+
+const probeTime = 5 * time.Second
+
+// facts are what the helper finds out about the sandbox that it runs in.
+type facts struct {
+	Effective  string `json:"effective"` // capability sets, in hex
+	Permitted  string `json:"permitted"`
+	Bounding   string `json:"bounding"`
+	NoNewPrivs int    `json:"no_new_privs"`
+	Seccomp    int    `json:"seccomp"`
+	Pid        int    `json:"pid"`
+	// What was tried and went through, though it must not.
+	WroteRoot, OpenedCorePattern, LeftCgroups, ForeignProcesses bool
+}
+
+// fault is what is wrong with the sandbox, or "".
+func (f *facts) fault() string {
+	switch {
+	case strings.Trim(f.Effective+f.Permitted+f.Bounding, "0") != "":
+		return "it leaves commands capabilities"
+	case f.NoNewPrivs != 1:
+		return "it lets commands gain privileges"
+	case f.Seccomp != 2:
+		return "its system call filter is not in force"
+	case f.Pid > 2 || f.Pid < 1 || f.ForeignProcesses:
+		return "it shows commands the processes outside"
+	case f.WroteRoot:
+		return "it lets commands write to /"
+	case f.OpenedCorePattern:
+		return "it lets commands write /proc/sys/kernel/core_pattern"
+	case f.LeftCgroups:
+		return "it lets commands make a cgroup namespace"
+	}
+	return ""
+}
+
+// Probe finds out whether commands can be confined on this machine; nil means
+// that they can, which is remembered. Else it is sandbox_unavailable with what to
+// do about it, and asked anew the next time (sandbox.md 4.2).
+func (l *Launcher) Probe(ctx context.Context) error {
+	_, err := l.ready(ctx)
+	return err
+}
+
+// State is what Probe last found: tried is false before the first.
+func (l *Launcher) State() (tried bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tried, l.last
+}
+
+// ready is the launcher, once a probe has passed.
+func (l *Launcher) ready(ctx context.Context) (*bubblewrap, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.program != nil {
+		return l.program, nil
+	}
+	b, err := probe(ctx, l.Helper)
+	l.tried, l.last = true, nil
+	if err != nil {
+		l.last = unavailable(err)
+		return nil, l.last
+	}
+	l.program = b
+	return b, nil
+}
+
+func unavailable(err error) error {
+	var known *protocol.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return protocol.Fail(protocol.SandboxUnavailable, err.Error())
+}
+
+func probe(ctx context.Context, helper string) (*bubblewrap, error) {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return nil, fmt.Errorf("there is no sandbox for %s", runtime.GOARCH)
+	}
+	b, err := findBubblewrap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	p := &Plan{World: &World{}, Mode: protocol.SandboxReadOnly, Class: Closed, Cwd: "/"}
+	out, said, err := b.helper(ctx, p, helper, "probe", nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot confine commands here%s: %s", b.path, hint(said), cutText(said, err))
+	}
+	var f facts
+	if err := json.Unmarshal(out, &f); err != nil {
+		return nil, fmt.Errorf("%s was started, and its probe said nothing that can be read: %w", b.path, err)
+	}
+	if fault := f.fault(); fault != "" {
+		return nil, fmt.Errorf("%s confines too little on this machine: %s", b.path, fault)
+	}
+	return b, nil
+}
+
+// cutText is what a failed launcher said, else why it failed.
+func cutText(said string, err error) string {
+	said = strings.TrimSpace(said)
+	if said == "" {
+		return err.Error()
+	}
+	return said[:min(len(said), 400)]
+}
+
+// hint says what to do about a failure that is known.
+func hint(stderr string) string {
+	for _, h := range []struct{ sign, hint string }{
+		{"No permissions to create a new namespace", userNamespaces},
+		{"setting up uid map: Permission denied", userNamespaces},
+		{"loopback: Failed RTM_NEWADDR", " (network namespaces are held back, most likely by AppArmor: load a profile for bwrap that allows userns, or sysctl kernel.apparmor_restrict_unprivileged_userns=0)"},
+		{"Can't mount proc", " (the container forbids a new /proc: start it with its masked paths off, such as docker's --security-opt systempaths=unconfined)"},
+	} {
+		if strings.Contains(stderr, h.sign) {
+			return h.hint
+		}
+	}
+	return ""
+}
+
+const userNamespaces = " (user namespaces are off, or held back by AppArmor: load a profile for bwrap that allows userns, " +
+	"or sysctl kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0)"
+
+// helper runs the daemon's own program inside the sandbox, as a child that is
+// told what to do on its input, and gives what it prints.
+func (b *bubblewrap) helper(ctx context.Context, p *Plan, program, mode string, input []byte) (out []byte, said string, err error) {
+	c, err := b.prepare(p, []string{helperPath, HelperVerb, mode}, nil, program)
+	if err != nil {
+		return nil, "", err
+	}
+	defer c.Close()
+	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Files
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Stdin = bytes.NewReader(input)
+	var stdout, stderr limited
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	c.Started()
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it did not end in time")
+	}
+	return stdout.Bytes(), stderr.String(), err
+}
+
+// limited keeps the first 64 KiB of what is written to it.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.Buffer.Write(p[:min(len(p), max(0, 64<<10-l.Len()))])
+	return len(p), nil
+}
