@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// mountPoint is a line of /proc/self/mountinfo.
-type mountPoint struct {
+// Mount is a line of /proc/self/mountinfo.
+type Mount struct {
 	device string // MAJOR:MINOR
 	root   string // the part of the file system that is mounted
 	at     string
 }
 
 // readMounts reads a mount table. Lines that say nothing it can use are left out.
-func readMounts(r io.Reader) (mounts []mountPoint, err error) {
+func readMounts(r io.Reader) (mounts []Mount, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -24,7 +24,7 @@ func readMounts(r io.Reader) (mounts []mountPoint, err error) {
 		if len(f) < 5 {
 			continue
 		}
-		mounts = append(mounts, mountPoint{device: f[2], root: unescapeMount(f[3]), at: unescapeMount(f[4])})
+		mounts = append(mounts, Mount{device: f[2], root: unescapeMount(f[3]), at: unescapeMount(f[4])})
 	}
 	return mounts, lines.Err()
 }
@@ -35,7 +35,7 @@ func unescapeMount(s string) string { return mountEscapes.Replace(s) }
 
 // aliases are the other places at which a path, or what lies in it, shows on this
 // machine: a second mount of the same part of a file system (sandbox.md 4.5).
-func aliases(mounts []mountPoint, path string) (others []string) {
+func aliases(mounts []Mount, path string) (others []string) {
 	own, ok := mountOf(mounts, path)
 	if !ok {
 		return nil
@@ -70,7 +70,7 @@ func aliases(mounts []mountPoint, path string) (others []string) {
 }
 
 // mountOf is the mount that a path lies on: the last of the deepest.
-func mountOf(mounts []mountPoint, path string) (found mountPoint, ok bool) {
+func mountOf(mounts []Mount, path string) (found Mount, ok bool) {
 	for _, m := range mounts {
 		if within(path, m.at) && (!ok || depth(m.at) >= depth(found.at)) {
 			found, ok = m, true
@@ -80,13 +80,13 @@ func mountOf(mounts []mountPoint, path string) (found mountPoint, ok bool) {
 }
 
 // visible reports whether a path that m shows is not covered by another mount.
-func visible(mounts []mountPoint, m mountPoint, path string) bool {
+func visible(mounts []Mount, m Mount, path string) bool {
 	top, ok := mountOf(mounts, path)
 	return ok && top == m
 }
 
-// hostMounts is this machine's mount table; none where there is no such file.
-func hostMounts() ([]mountPoint, error) {
+// HostMounts is this machine's mount table; none where there is no such file.
+func HostMounts() ([]Mount, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if os.IsNotExist(err) {
 		return nil, nil

@@ -70,7 +70,7 @@ type Call struct {
 	Cwd       string // the turn's folder
 	Beyond    bool   // the command outlives its call: git folders are read-only
 	BotSocket string
-	Mounts    []mountPoint // the machine's; see HostMounts
+	Mounts    []Mount // the machine's, of HostMounts
 }
 
 // NewPlan plans one call. It reads the file system, and fails with
@@ -113,7 +113,7 @@ func NewPlan(w *World, s *Setting, c Call) (*Plan, error) {
 
 // hide adds what no command sees, and what is protected, at every place where
 // the machine shows it (sandbox.md 3.3, 3.4, 4.5).
-func (b *builder) hide(mounts []mountPoint) error {
+func (b *builder) hide(mounts []Mount) error {
 	w := b.plan.World
 	for _, h := range append([]Hidden{{w.Socket, HiddenSocket}, {w.FallbackDir, HiddenSockets}, {w.SocketDir, HiddenSockets}}, walled(w.Walls)...) {
 		if h.Path == "" || !exists(h.Path) {

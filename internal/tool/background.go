@@ -51,7 +51,7 @@ type Running struct {
 
 // startRunning starts a script whose end its call does not wait for. With
 // stdin it keeps a pipe to it open, and the newest output at hand.
-func startRunning(env *Env, script string, stdin bool) (*Running, *Failure) {
+func startRunning(ctx context.Context, env *Env, script string, stdin bool) (*Running, *Failure) {
 	r := &Running{piped: stdin, ended: make(chan struct{})}
 	var input *os.File
 	if stdin {
@@ -63,7 +63,7 @@ func startRunning(env *Env, script string, stdin bool) (*Running, *Failure) {
 		input, r.stdin = read, write
 		r.tails = [2]*tail{newTail(), newTail()}
 	}
-	c, f := startCommandWith(env, script, input, r.tails)
+	c, f := startCommandWith(ctx, env, script, true, input, r.tails)
 	if f != nil {
 		if r.stdin != nil {
 			r.stdin.Close()
@@ -263,8 +263,9 @@ func (t *tail) take() (text string, lost int64) {
 }
 
 // startDetached starts a script in a session of its own, with nothing of ours:
-// it redirects for itself and lives on when the daemon ends.
-func startDetached(env *Env, script string) (pid int, reap func(), f *Failure) {
+// it redirects for itself and lives on when the daemon ends, unless it is
+// confined.
+func startDetached(ctx context.Context, env *Env, script string) (pid int, reap func(), f *Failure) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return 0, nil, failuref(protocol.ShellSpawnFailed, "%v", err)
@@ -275,12 +276,26 @@ func startDetached(env *Env, script string) (pid int, reap func(), f *Failure) {
 		Dir: env.Workspace, Env: withoutStartFiles(env.Environ),
 		Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	}
+	end := func() {}
+	if env.Confinement != nil {
+		c, f := env.confine(ctx, argv, true)
+		if f != nil {
+			return 0, nil, f
+		}
+		defer c.Started()
+		argv, attr.Dir, attr.Env, end = c.Argv, c.Dir, c.Env, c.end
+		for _, f := range c.Files {
+			attr.Files = append(attr.Files, f.Fd())
+		}
+	}
 	pidfd := watchable(attr.Sys)
 	pid, err = syscall.ForkExec(argv[0], argv, attr)
 	if err != nil {
+		end()
 		return 0, nil, failuref(protocol.ShellSpawnFailed, "%s: %v", env.Shell, err)
 	}
 	return pid, func() {
+		defer end()
 		awaitEnd(pid, *pidfd)
 		var status syscall.WaitStatus
 		for {

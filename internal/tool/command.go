@@ -30,10 +30,11 @@ const (
 
 // command is a running script with its two captured streams.
 type command struct {
-	env     *Env
-	process *process
-	streams [2]*reader // stdout, stderr
-	over    chan struct{}
+	env      *Env
+	process  *process
+	confined *confined  // nil outside a sandbox
+	streams  [2]*reader // stdout, stderr
+	over     chan struct{}
 
 	status      syscall.WaitStatus
 	timedOut    bool
@@ -50,13 +51,14 @@ type reader struct {
 }
 
 // startCommand starts a script. The caller must supervise it.
-func startCommand(env *Env, script string) (*command, *Failure) {
-	return startCommandWith(env, script, nil, [2]*tail{})
+func startCommand(ctx context.Context, env *Env, script string) (*command, *Failure) {
+	return startCommandWith(ctx, env, script, false, nil, [2]*tail{})
 }
 
 // startCommandWith is startCommand with a standard input, nil for an empty one,
-// and with tails that get the newest output, nil for none.
-func startCommandWith(env *Env, script string, input *os.File, tails [2]*tail) (*command, *Failure) {
+// and with tails that get the newest output, nil for none. beyond says that the
+// command outlives its call.
+func startCommandWith(ctx context.Context, env *Env, script string, beyond bool, input *os.File, tails [2]*tail) (*command, *Failure) {
 	c := &command{env: env, over: make(chan struct{})}
 	if input == nil {
 		null, err := os.Open(os.DevNull)
@@ -79,13 +81,11 @@ func startCommandWith(env *Env, script string, input *os.File, tails [2]*tail) (
 	defer errWrite.Close()
 	// A script that begins with a dash is no option of the shell.
 	argv := []string{env.Shell, "-c", "--", script}
-	c.process, err = startProcess(argv, withoutStartFiles(env.Environ), env.Workspace, [3]*os.File{input, outWrite, errWrite})
-	if err != nil {
+	var f *Failure
+	c.process, c.confined, f = env.startIn(ctx, argv, beyond, [3]*os.File{input, outWrite, errWrite})
+	if f != nil {
 		_, _ = outRead.Close(), errRead.Close()
-		if info, serr := os.Stat(env.Workspace); serr != nil || !info.IsDir() {
-			return nil, failuref(protocol.WorkspaceUnavailable, "the workspace %s is gone", env.Workspace)
-		}
-		return nil, failuref(protocol.ShellSpawnFailed, "%s: %v", env.Shell, err)
+		return nil, f
 	}
 	over := sync.OnceFunc(func() { close(c.over) })
 	for i, pipe := range []*os.File{outRead, errRead} {
@@ -174,6 +174,9 @@ func (c *command) supervise(ctx context.Context, limit time.Duration) {
 	}
 	c.status = c.process.finish()
 	c.drain()
+	if c.confined != nil {
+		c.confined.end()
+	}
 }
 
 // terminate asks the group to end and gives all of it a moment to: the script
@@ -222,6 +225,9 @@ func (c *command) drain() {
 // result is what the model is told (runtime.md 11, shell).
 func (c *command) result() Result {
 	stdout, stderr := c.streams[0].capture.finish(), c.streams[1].capture.finish()
+	if c.neverRan() {
+		return c.env.refuse(failuref(protocol.ShellSpawnFailed, "the sandbox could not be started, and nothing ran: %s", strings.TrimSpace(stderr.preview)))
+	}
 	over := stdout.over || stderr.over
 	killed := c.stopped || c.status.Signaled()
 	success := !killed && !over && !stdout.full && !stderr.full && c.status.ExitStatus() == 0
@@ -243,6 +249,7 @@ func (c *command) result() Result {
 	if c.leftRunning {
 		b = append(b, `,"left_running":true`...)
 	}
+	b = c.appendConfined(b, success, stdout.preview, stderr.preview)
 	r := Result{Failed: !success}
 	var references, files []string
 	for _, s := range []captured{stdout, stderr} {
@@ -259,6 +266,25 @@ func (c *command) result() Result {
 	b = appendList(b, "files", files)
 	r.Output = string(append(b, '}'))
 	return r
+}
+
+// neverRan reports whether the launcher of a confined command gave up before it
+// started: it ended by itself without a word of the command's end.
+func (c *command) neverRan() bool {
+	return c.confined != nil && !c.stopped && !c.status.Signaled() && !c.confined.ran
+}
+
+// appendConfined adds what the sandbox has to say about a command.
+func (c *command) appendConfined(b []byte, success bool, stdout, stderr string) []byte {
+	if c.confined == nil {
+		return b
+	}
+	if !success && !c.stopped {
+		if hint := sandboxHint(c.confined.placed.Plan, stdout+"\n"+stderr); hint != "" {
+			b = appendQuoted(append(b, `,"sandbox_hint":`...), hint)
+		}
+	}
+	return appendList(b, "protected_changed", c.confined.changed)
 }
 
 // exitCode is the script's exit status, null when it was killed.

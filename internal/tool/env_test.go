@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"agent/internal/sandbox"
 	"agent/internal/secret"
 )
 
@@ -20,6 +21,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "internal-") {
 		os.Exit(HelperMain(os.Args[1:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == sandbox.HelperVerb {
+		os.Exit(sandbox.RunHelper(os.Args[2], os.Stdin, os.Stdout))
 	}
 	if role := os.Getenv("TOOL_TEST_CHILD"); role != "" {
 		children[role]()

@@ -15,16 +15,20 @@ type process struct {
 	// ended is closed once the leader has ended. Until reap it stays a zombie,
 	// so its number, which is its group's too, cannot belong to a stranger.
 	ended chan struct{}
+	// inner gives, for a confined command, the leader of the group within, which
+	// signals that a command may handle go to; nil for any other.
+	inner func() int
 
 	mu     sync.Mutex
 	reaped bool
 }
 
-// startProcess starts argv in dir with the three standard files. The child
-// starts with default signal handlers: the runtime resets those of the daemon
-// between fork and exec.
-func startProcess(argv, env []string, dir string, files [3]*os.File) (*process, error) {
-	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setpgid: true}}
+// startProcess starts argv in dir with the three standard files and what comes
+// behind them; with inner, which is process.inner, in a session of its own. The
+// child starts with default signal handlers: the runtime resets those of the
+// daemon between fork and exec.
+func startProcess(argv, env []string, dir string, files []*os.File, inner func() int) (*process, error) {
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setpgid: inner == nil, Setsid: inner != nil}}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
@@ -33,7 +37,7 @@ func startProcess(argv, env []string, dir string, files [3]*os.File) (*process, 
 	if err != nil {
 		return nil, err
 	}
-	p := &process{pid: pid, ended: make(chan struct{})}
+	p := &process{pid: pid, inner: inner, ended: make(chan struct{})}
 	go func() {
 		awaitEnd(pid, *pidfd)
 		close(p.ended)
@@ -42,13 +46,23 @@ func startProcess(argv, env []string, dir string, files [3]*os.File) (*process, 
 }
 
 // signalGroup sends sig to all of the group, unless the leader was reaped: the
-// number may be a stranger's then.
+// number may be a stranger's then. Of a confined command SIGKILL goes to the
+// launcher, with which the whole sandbox dies; another signal would end the
+// launcher before the command has handled it, and so goes to the command's own
+// group (sandbox.md 4.3).
 func (p *process) signalGroup(sig syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.reaped {
-		_ = unix.Kill(-p.pid, sig) // gone is as good
+	if p.reaped {
+		return
 	}
+	group := p.pid
+	if p.inner != nil && sig != unix.SIGKILL {
+		if group = p.inner(); group <= 1 {
+			return // nothing runs yet
+		}
+	}
+	_ = unix.Kill(-group, sig) // gone is as good
 }
 
 // finish kills what is left of the group, waits for the leader's end and reaps

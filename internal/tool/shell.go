@@ -110,16 +110,16 @@ func runShell(ctx context.Context, env *Env, a *shellArgs) Result {
 		return env.refuse(failuref(protocol.CapacityExhausted, "nothing may outlive its call here"))
 	case a.Background.value:
 		return env.Beyond.Background(ctx, func(env *Env) (*Running, *Failure) {
-			return startRunning(env, command, a.Stdin.value)
+			return startRunning(ctx, env, command, a.Stdin.value)
 		}, limit)
 	case a.Detach.value:
-		return env.Beyond.Detach(func() (int, func(), *Failure) { return startDetached(env, command) })
+		return env.Beyond.Detach(func() (int, func(), *Failure) { return startDetached(ctx, env, command) })
 	}
 	if err := env.Processes.Acquire(ctx); err != nil {
 		return env.refuse(failuref(protocol.Cancelled, "the turn ended before the command was started"))
 	}
 	defer env.Processes.Release()
-	c, f := startCommand(env, command)
+	c, f := startCommand(ctx, env, command)
 	if f != nil {
 		return env.refuse(f)
 	}

@@ -28,6 +28,8 @@ type shellResult struct {
 	LeftRunning      bool   `json:"left_running"`
 	Error            string
 	Artifacts, Files []string
+	SandboxHint      string   `json:"sandbox_hint"`
+	ProtectedChanged []string `json:"protected_changed"`
 }
 
 func shell(t testing.TB, env *Env, command string, more ...any) (shellResult, Result) {
@@ -432,7 +434,7 @@ func TestShellManyAtOnce(t *testing.T) {
 		pids := make([]int, 200)
 		for i := range pids {
 			done.Go(func() {
-				c, f := startCommand(env, "sleep 300 & sleep 300")
+				c, f := startCommand(t.Context(), env, "sleep 300 & sleep 300")
 				started.Done()
 				if f != nil {
 					t.Error(f)
@@ -491,7 +493,7 @@ func threads(t testing.TB) int {
 func TestOutputThatWasTakenEndsNoLaterCollection(t *testing.T) {
 	t.Parallel()
 	env, _ := newEnv(t)
-	r, f := startRunning(env, "echo one; read line; sleep 0.6; echo two; read line", true)
+	r, f := startRunning(t.Context(), env, "echo one; read line; sleep 0.6; echo two; read line", true)
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -544,7 +546,7 @@ func TestShellSignals(t *testing.T) {
 func init() {
 	children["sigpipe"] = func() {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE, unix.SIGHUP)
-		c, f := startCommand(childEnv(), "yes | head -1; echo ${PIPESTATUS[0]}")
+		c, f := startCommand(context.Background(), childEnv(), "yes | head -1; echo ${PIPESTATUS[0]}")
 		if f != nil {
 			fmt.Println(f)
 			return
@@ -556,7 +558,7 @@ func init() {
 		env := childEnv()
 		env.FilesDir = os.Getenv("TOOL_TEST_DIR") + "/files/3"
 		run := func(script string) {
-			c, f := startCommand(env, script)
+			c, f := startCommand(context.Background(), env, script)
 			if f != nil {
 				fmt.Println(f)
 				os.Exit(1)

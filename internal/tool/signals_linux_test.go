@@ -28,7 +28,7 @@ func init() {
 		fmt.Print(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
 	}
 	show := func() {
-		c, f := startCommand(childEnv(), "grep -E 'SigBlk|SigIgn' /proc/self/status")
+		c, f := startCommand(context.Background(), childEnv(), "grep -E 'SigBlk|SigIgn' /proc/self/status")
 		if f != nil {
 			fmt.Print(f)
 			return

@@ -38,6 +38,9 @@ type Env struct {
 	Workspace string   // absolute; relative paths start here
 	Environ   []string // of a shell command, complete
 	Shell     string   // the shell's path, FindShell
+	// Confinement holds the call's commands and changes; nil for a call that
+	// runs outside every sandbox.
+	Confinement *Confinement
 	// FilesDir is the bot's folder for spilled output, made when first needed,
 	// 0700 (runtime.md 12).
 	FilesDir string
