@@ -91,8 +91,14 @@ func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Com
 			return nil, err
 		}
 	}
-	list := strings.Join(l.args(), "\x00") + "\x00"
-	args, err := c.give(memory("arguments", []byte(list)))
+	list := l.args()
+	for _, word := range list {
+		if strings.IndexByte(word, 0) >= 0 {
+			// What follows would be an argument of its own, and mount what it likes.
+			return nil, denied(fmt.Sprintf("%.100q holds a NUL byte", word))
+		}
+	}
+	args, err := c.give(memory("arguments", []byte(strings.Join(list, "\x00")+"\x00")))
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,15 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +22,8 @@ type ended struct {
 	out  string // both streams
 	code int    // -1: killed
 	ran  bool
+
+	changed []string // protected entries that were replaced
 }
 
 // launcher is one that works here; a machine without a sandbox fails the test.
@@ -46,42 +54,118 @@ func (l *lab) placeholders() *Placeholders {
 	return l.ph.(*Placeholders)
 }
 
-// run runs a script confined by a plan.
-func (l *lab) run(launch *Launcher, p *Plan, script string) ended {
+// running is a confined script that goes on.
+type running struct {
+	l      *lab
+	cmd    *exec.Cmd
+	c      *Command
+	placed *Placed
+	in     io.WriteCloser
+	out    *bufio.Reader
+	err    bytes.Buffer
+}
+
+// start starts a script confined by a plan.
+func (l *lab) start(launch *Launcher, p *Plan, script string) *running {
 	l.t.Helper()
 	placed, changed, err := l.placeholders().Place(p)
 	if err != nil || changed {
 		l.t.Fatal(changed, err)
 	}
-	defer placed.Remove()
-	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + l.path("home"), "LAB=" + l.dir, "LC_ALL=C"}
-	c, err := launch.Prepare(l.t.Context(), placed.Plan, []string{"/bin/bash", "-c", script}, env)
+	r := &running{l: l, placed: placed}
+	r.c, err = launch.Prepare(l.t.Context(), placed.Plan, []string{"/bin/bash", "-c", script}, l.env())
 	if err != nil {
+		placed.Remove()
 		l.t.Fatal(err)
 	}
-	defer c.Close()
-	cmd := exec.CommandContext(l.t.Context(), c.Argv[0], c.Argv[1:]...)
-	cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Files
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
+	r.cmd = exec.CommandContext(l.t.Context(), r.c.Argv[0], r.c.Argv[1:]...)
+	r.cmd.Env, r.cmd.Dir, r.cmd.ExtraFiles = r.c.Env, r.c.Dir, r.c.Files
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err1 := r.cmd.StdoutPipe()
+	in, err2 := r.cmd.StdinPipe()
+	r.in, r.out, r.cmd.Stderr = in, bufio.NewReader(out), &r.err
+	if err := errors.Join(err1, err2, r.cmd.Start()); err != nil {
 		l.t.Fatal(err)
 	}
-	c.Started()
-	cmd.Wait()
-	return ended{out: out.String(), code: cmd.ProcessState.ExitCode(), ran: c.Ran()}
+	r.c.Started()
+	return r
 }
 
-// host is every path of the lab with its kind and content: what a command must
-// not have changed.
+// env is the environment of the lab's commands.
+func (l *lab) env() []string {
+	return []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + l.path("home"), "LAB=" + l.dir, "LC_ALL=C",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org",
+	}
+}
+
+// says waits for a line.
+func (r *running) says(want string) {
+	r.l.t.Helper()
+	if line, err := r.out.ReadString('\n'); err != nil || line != want+"\n" {
+		rest, _ := io.ReadAll(r.out)
+		r.cmd.Wait()
+		r.l.t.Fatalf("it said %q%q, not %q: %v: %s", line, rest, want, err, r.err.String())
+	}
+}
+
+// tell gives it a line.
+func (r *running) tell(line string) {
+	r.l.t.Helper()
+	if _, err := io.WriteString(r.in, line+"\n"); err != nil {
+		r.l.t.Fatal(err)
+	}
+}
+
+// end waits for its end.
+func (r *running) end() ended {
+	r.in.Close()
+	rest, _ := io.ReadAll(r.out)
+	r.cmd.Wait()
+	defer r.placed.Remove()
+	defer r.c.Close()
+	return ended{out: string(rest) + r.err.String(), code: r.cmd.ProcessState.ExitCode(), ran: r.c.Ran(), changed: r.placed.Changed()}
+}
+
+// run runs a script confined by a plan, to its end.
+func (l *lab) run(launch *Launcher, p *Plan, script string) ended {
+	l.t.Helper()
+	return l.start(launch, p, script).end()
+}
+
+// host is every path of the lab with its kind, mode and content: what a command
+// must not have changed.
 func (l *lab) host() string {
 	l.t.Helper()
-	out, err := exec.Command("bash", "-c", "cd "+l.dir+" && find . -printf '%y %m %p %l\n' | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum").CombinedOutput()
+	var b strings.Builder
+	err := filepath.WalkDir(l.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		content := ""
+		switch {
+		case info.Mode().IsRegular():
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			content = ExpectContent(text)
+		case info.Mode()&fs.ModeSymlink != 0:
+			if content, err = os.Readlink(path); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(&b, "%v .%s %s\n", info.Mode(), strings.TrimPrefix(path, l.dir), content)
+		return nil
+	})
 	if err != nil {
-		l.t.Fatalf("%v: %s", err, out)
+		l.t.Fatal(err)
 	}
-	return string(out)
+	return b.String()
 }
 
 func TestProbe(t *testing.T) {
@@ -151,7 +235,7 @@ func TestConfinedCommand(t *testing.T) {
 	if e = l.run(launch, p, "kill -9 $$"); e.code != 137 || !e.ran {
 		t.Errorf("killed: %+v", e)
 	}
-	if e = l.run(launch, p, "env | cut -d= -f1 | sort | tr '\n' ' '"); !strings.HasPrefix(e.out, "HOME LAB LC_ALL PATH PWD SHLVL _") {
+	if e = l.run(launch, p, "env | cut -d= -f1 | grep -v ^GIT_ | sort | tr '\n' ' '"); !strings.HasPrefix(e.out, "HOME LAB LC_ALL PATH PWD SHLVL _") {
 		t.Errorf("the environment is %q", e.out)
 	}
 }

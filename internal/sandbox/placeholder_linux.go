@@ -239,6 +239,9 @@ func cannot(e Entry, parent int, err error) error {
 // any more.
 func (d *Placed) Remove() {
 	for _, fd := range d.held {
+		// A process that is being started at this moment has a copy of the
+		// descriptor: closing ours alone would not let go of the lock.
+		_ = flock(fd, unix.LOCK_UN)
 		unix.Close(fd)
 	}
 	d.held = nil

@@ -135,9 +135,6 @@ func (b *builder) hide(mounts []Mount) error {
 			if err := b.alias(path, other); err != nil {
 				return err
 			}
-			if b.covered(other) {
-				b.put(Entry{Path: other, Kind: ReadOnly})
-			}
 		}
 	}
 	b.plan.Hidden = outermost(b.plan.Hidden)
@@ -155,11 +152,12 @@ func outermost(hidden []Hidden) (kept []Hidden) {
 	return kept
 }
 
-// alias refuses a root that is, or lies in, another place of a guarded path.
+// alias refuses a root that is, holds, or lies in another place of a guarded
+// path.
 func (b *builder) alias(path, other string) error {
 	for _, r := range b.plan.Roots {
-		if within(r, other) {
-			return denied("the writable folder " + r + " is " + path + " under another name; configure the bot's folders anew")
+		if within(r, other) || within(other, r) {
+			return denied("the writable folder " + r + " reaches " + path + " under the name " + other + "; configure the bot's folders anew")
 		}
 	}
 	return nil
@@ -209,7 +207,7 @@ func (b *builder) roots(s *Setting, c Call) error {
 	if !s.NoSlashTmp {
 		list = append(list, w.Tmp)
 	}
-	if !s.NoTmpdir && w.Tmpdir != "" {
+	if !s.NoTmpdir && w.tmpdirServes(s.Workspace) {
 		list = append(list, w.Tmpdir)
 	}
 	for i, r := range list {
@@ -222,7 +220,7 @@ func (b *builder) roots(s *Setting, c Call) error {
 		if !isDir(r) || !isReal(r) {
 			return denied("the writable folder " + r + " is not what it was: it has become a link or is gone; configure the bot's folders anew")
 		}
-		if c.Beyond && isGitFolder(r) {
+		if c.Beyond && (s.isGit(r) || isGitFolder(r)) {
 			b.put(Entry{Path: r, Kind: ReadOnly})
 			continue
 		}
@@ -235,26 +233,48 @@ func (b *builder) roots(s *Setting, c Call) error {
 // protect adds what stays as it is in every root, then what does so everywhere.
 func (b *builder) protect(s *Setting) error {
 	for _, root := range b.plan.Roots {
-		var err error
-		if isGitFolder(root) {
-			err = b.gitRoot(root)
-		} else {
-			err = b.plainRoot(root)
-		}
-		if err != nil {
+		if err := b.root(s, root); err != nil {
 			return err
 		}
 	}
 	for _, root := range s.Above {
-		if !b.covered(root) || !isDir(root) {
+		if !b.open(root) || !isDir(root) {
 			continue
 		}
-		if err := b.plainRoot(root); err != nil {
+		if err := b.root(s, root); err != nil {
 			return err
 		}
 	}
 	b.guard()
 	return nil
+}
+
+// root protects the names at the top of a root. One that merely looks like a git
+// folder now keeps the names of an ordinary one protected, too: a command could
+// have made it look so.
+func (b *builder) root(s *Setting, root string) error {
+	given := s.isGit(root)
+	if !given {
+		if err := b.plainRoot(root); err != nil {
+			return err
+		}
+	}
+	if given || isGitFolder(root) {
+		return b.gitRoot(root)
+	}
+	return nil
+}
+
+// open reports whether a command may write to path as far as the entries until
+// now say.
+func (b *builder) open(path string) bool {
+	nearest := Entry{Kind: ReadOnly}
+	for _, e := range b.plan.Entries {
+		if within(path, e.Path) && len(e.Path) > len(nearest.Path) {
+			nearest = e
+		}
+	}
+	return nearest.Kind == Writable
 }
 
 // guard adds what is protected in every sandbox, as far as a root covers it

@@ -20,7 +20,12 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	return newLabIn(t, t.TempDir())
+}
+
+func newLabIn(t *testing.T, dir string) *lab {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

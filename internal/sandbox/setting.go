@@ -5,6 +5,10 @@
 package sandbox
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"agent/protocol"
 )
 
@@ -17,6 +21,10 @@ type Setting struct {
 	// Roots are the further writable folders: real paths, or, for one that did not
 	// exist, its longest real prefix and the rest.
 	Roots []string `json:"roots,omitempty"`
+	// Git are those of the folders that the bot may commit to: they were git folders
+	// when they were given, and are treated as such whatever a command has made of
+	// them since. NoteGit fills it in.
+	Git []string `json:"git,omitempty"`
 	// Above are the writable folders of the bots that made this one: what is
 	// protected in them stays so, whatever its own folders are (sandbox.md 9).
 	Above []string `json:"above,omitempty"`
@@ -32,6 +40,22 @@ type Setting struct {
 // Confines reports whether s holds anything back.
 func (s *Setting) Confines() bool {
 	return s.Mode == protocol.SandboxReadOnly || s.Mode == protocol.SandboxWorkspace
+}
+
+// NoteGit fills in Git, once the setting's folders are settled.
+func (s *Setting) NoteGit() {
+	s.Git = nil
+	for _, root := range append([]string{s.Workspace}, s.Roots...) {
+		if isGitFolder(root) {
+			s.Git = append(s.Git, root)
+		}
+	}
+}
+
+// isGit reports whether a root was given as a git folder. What is, or lies in, a
+// .git is accepted as nothing else.
+func (s *Setting) isGit(root string) bool {
+	return slices.Contains(s.Git, root) || slices.Contains(strings.Split(root, "/"), ".git")
 }
 
 // Class is which sockets a command may make (sandbox.md 4.6).
@@ -68,6 +92,17 @@ type World struct {
 	// Tmp is /tmp, /private/tmp on macOS; Tmpdir the daemon's own $TMPDIR, "" for
 	// one that is no use.
 	Tmp, Tmpdir string
+}
+
+// tmpdirServes reports whether the daemon's $TMPDIR may be a root of a bot in
+// workspace: it is left out where that would open more than temporary files
+// (sandbox.md 3.1).
+func (w *World) tmpdirServes(workspace string) bool {
+	if w.Tmpdir == "" || w.Tmpdir == "/" || within(w.Home, w.Tmpdir) {
+		return false
+	}
+	kept := append([]string{workspace, w.AgentDir, filepath.Dir(w.Store), w.SocketDir}, w.Protect...)
+	return !slices.ContainsFunc(append(kept, w.Walls...), func(path string) bool { return below(path, w.Tmpdir) })
 }
 
 // Denied is sandbox_denied: a call that cannot be confined safely. reason names
