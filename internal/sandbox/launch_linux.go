@@ -61,12 +61,12 @@ func inRoot(p *Plan, path string) (string, bool) {
 // is that.
 func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Command, err error) {
 	c = &Command{Env: launcherEnv, Dir: "/"}
-	defer func() {
+	defer func(made *Command) {
 		if err != nil {
-			c.Close()
+			made.Close()
 			err = unavailable(err)
 		}
-	}()
+	}(c)
 	l := &launch{plan: p, env: env, root: os.Geteuid() == 0, helper: helper, sources: map[string]int{}}
 	code, err := filter(p.Class)
 	if err != nil {

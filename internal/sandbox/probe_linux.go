@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"agent/protocol"
 )
@@ -94,6 +98,7 @@ func probe(ctx context.Context, helper string) (*bubblewrap, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return nil, fmt.Errorf("there is no sandbox for %s", runtime.GOARCH)
 	}
+	keepDescriptors()
 	b, err := findBubblewrap(ctx)
 	if err != nil {
 		return nil, err
@@ -113,6 +118,18 @@ func probe(ctx context.Context, helper string) (*bubblewrap, error) {
 		return nil, fmt.Errorf("%s confines too little on this machine: %s", b.path, fault)
 	}
 	return b, nil
+}
+
+// keepDescriptors keeps commands from what the daemon was started with: the
+// launcher passes on whatever it gets. What the daemon opens itself is closed in
+// its children anyway.
+func keepDescriptors() {
+	open, _ := os.ReadDir("/proc/self/fd")
+	for _, d := range open {
+		if fd, err := strconv.Atoi(d.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // cutText is what a failed launcher said, else why it failed.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -89,6 +90,7 @@ var tries = map[string]func(args []string) error{
 	},
 	"open":    func(a []string) error { f, err := os.OpenFile(a[0], os.O_WRONLY, 0); closeAll(f, err); return err },
 	"inotify": tryInotify,
+	"fds":     tryDescriptors,
 }
 
 func number(s string) int {
@@ -287,7 +289,7 @@ func tryOpenAll(a []string) error {
 		if d.IsDir() && filepath.Dir(path) == "/proc" && (d.Name() == "pressure" || strings.Trim(d.Name(), "0123456789") == "") {
 			return fs.SkipDir
 		}
-		if d.Type().IsRegular() {
+		if d.Type().IsRegular() && !(os.Geteuid() != 0 && ownSetting.MatchString(path)) {
 			if fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
 				unix.Close(fd)
 				opened = append(opened, path)
@@ -301,6 +303,10 @@ func tryOpenAll(a []string) error {
 	return nil
 }
 
+// ownSetting are the settings of the sandbox's own namespaces, which an ordinary
+// user may have.
+var ownSetting = regexp.MustCompile(`^/proc/sys/(net/|fs/mqueue/|kernel/(msg|sem|shm|auto_msgmni|ns_last_pid|pid_max))`)
+
 // tryLoopback is a server and its client.
 func tryLoopback([]string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -309,4 +315,23 @@ func tryLoopback([]string) error {
 	}
 	defer l.Close()
 	return dial("tcp", l.Addr().String())
+}
+
+// tryDescriptors fails with the descriptors that it was given, beside three
+// pipes and files.
+func tryDescriptors([]string) error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, d := range open {
+		to, err := os.Readlink("/proc/self/fd/" + d.Name())
+		if strings.HasPrefix(to, "anon_inode:") || strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			continue // the language's own
+		}
+		if err == nil && (number(d.Name()) > 2 || strings.HasPrefix(to, "socket:")) {
+			return fmt.Errorf("%s is %s", d.Name(), to)
+		}
+	}
+	return nil
 }
