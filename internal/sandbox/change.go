@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -68,26 +69,67 @@ func do(op Op) error {
 	if !filepath.IsAbs(op.Path) || filepath.Clean(op.Path) != op.Path || op.Path == "/" {
 		return opFail(ReplyIO, "%q is not an absolute path to a file", op.Path)
 	}
-	dir, err := openFolder(filepath.Dir(op.Path), op.Parents)
+	return inFolder(filepath.Dir(op.Path), op.Parents, func(dir int) error {
+		name := filepath.Base(op.Path)
+		switch op.Op {
+		case "mkdir":
+			return errnoIn("make the folder", op.Path, unix.Mkdirat(dir, name, 0o777))
+		case "write":
+			return write(dir, name, op)
+		case "delete":
+			return remove(dir, name, op)
+		case "move":
+			return move(dir, name, op)
+		}
+		return opFail(ReplyIO, "unknown operation %q", op.Op)
+	})
+}
+
+// inFolder does something in a folder. What it made of the folder goes again when
+// that fails.
+func inFolder(path string, parents bool, do func(dir int) error) error {
+	var made []string
+	dir, err := openFolder(path, parents, &made)
+	if err == nil {
+		err = do(dir)
+		unix.Close(dir)
+	}
+	if err != nil {
+		for _, m := range slices.Backward(made) {
+			_ = unlinkAt(m, unix.AT_REMOVEDIR) // not one that something else was put into
+		}
+	}
+	return err
+}
+
+// unlinkAt removes a name whose folder is opened without following a link.
+func unlinkAt(path string, flags int) error {
+	dir, err := openAt(unix.AT_FDCWD, filepath.Dir(path), unix.O_DIRECTORY|unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	name := filepath.Base(op.Path)
-	switch op.Op {
-	case "mkdir":
-		return errnoIn("make the folder", op.Path, unix.Mkdirat(dir, name, 0o777))
-	case "write":
-		return write(dir, name, op)
-	case "delete":
-		if err := expect(dir, name, op); err != nil {
-			return err
+	return unix.Unlinkat(dir, filepath.Base(path), flags)
+}
+
+// remove deletes a file, or with ExpectLink a symbolic link.
+func remove(dir int, name string, op Op) error {
+	if op.Expect == ExpectLink {
+		var st unix.Stat_t
+		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			return opFail(ReplyChanged, "%s is no link any more", op.Path)
 		}
-		return errnoIn("delete", op.Path, unix.Unlinkat(dir, name, 0))
-	case "move":
-		return move(dir, name, op)
+		if err != nil {
+			return errnoIn("delete", op.Path, err)
+		}
+	} else if err := expect(dir, name, op); err != nil {
+		return err
 	}
-	return opFail(ReplyIO, "unknown operation %q", op.Op)
+	if err := unix.Unlinkat(dir, name, 0); err != nil {
+		return errnoIn("delete", op.Path, err)
+	}
+	return syncFolder(dir)
 }
 
 func errnoIn(what, path string, err error) error {
@@ -98,8 +140,8 @@ func errnoIn(what, path string, err error) error {
 }
 
 // openFolder opens a folder without following any link, and makes what is
-// missing of it, one name at a time.
-func openFolder(path string, parents bool) (int, error) {
+// missing of it, one name at a time; made are those.
+func openFolder(path string, parents bool, made *[]string) (int, error) {
 	fd, err := openAt(unix.AT_FDCWD, path, unix.O_DIRECTORY|unix.O_RDONLY)
 	if err == nil || !parents || !errors.Is(err, unix.ENOENT) {
 		return fd, errnoIn("open", path, err)
@@ -107,13 +149,16 @@ func openFolder(path string, parents bool) (int, error) {
 	if path == "/" {
 		return -1, errnoIn("open", path, err)
 	}
-	up, err := openFolder(filepath.Dir(path), true)
+	up, err := openFolder(filepath.Dir(path), true, made)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(up)
 	name := filepath.Base(path)
-	if err := unix.Mkdirat(up, name, 0o777); err != nil && !errors.Is(err, unix.EEXIST) {
+	switch err := unix.Mkdirat(up, name, 0o777); {
+	case err == nil:
+		*made = append(*made, path)
+	case !errors.Is(err, unix.EEXIST):
 		return -1, errnoIn("make the folder", path, err)
 	}
 	fd, err = openAt(up, name, unix.O_DIRECTORY|unix.O_RDONLY)
@@ -187,7 +232,7 @@ func write(dir int, name string, op Op) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := temporary(dir, op.Data, was)
+	tmp, err := temporary(dir, op, was)
 	if was != nil && (links(was) > 1 || noNewFile(err)) {
 		if err == nil {
 			_ = unix.Unlinkat(dir, tmp, 0)
@@ -216,9 +261,10 @@ func noNewFile(err error) bool {
 	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.EBUSY)
 }
 
-// temporary makes a synced file with data, under a name of its own, with the
-// mode of the file it is to replace.
-func temporary(dir int, data []byte, was fs.FileInfo) (name string, err error) {
+// temporary makes a synced file with the operation's data, under a name of its
+// own, with the mode of the file it is to replace. A lock tells it from the
+// leftover of a writer that was killed.
+func temporary(dir int, op Op, was fs.FileInfo) (name string, err error) {
 	name = ".agent-tmp-" + rand.Text()
 	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
@@ -231,13 +277,18 @@ func temporary(dir int, data []byte, was fs.FileInfo) (name string, err error) {
 			_ = unix.Unlinkat(dir, name, 0)
 		}
 	}()
-	if _, err = f.Write(data); err != nil {
+	_ = unix.Flock(fd, unix.LOCK_EX)
+	if _, err = f.Write(op.Data); err != nil {
 		return "", err
 	}
-	if was != nil {
-		if err = f.Chmod(was.Mode()); err != nil {
-			return "", err
-		}
+	switch {
+	case was != nil:
+		err = f.Chmod(was.Mode())
+	case op.Mode != 0:
+		err = f.Chmod(fs.FileMode(op.Mode) & fs.ModePerm)
+	}
+	if err != nil {
+		return "", err
 	}
 	return name, f.Sync()
 }
@@ -269,15 +320,12 @@ func move(dir int, name string, op Op) error {
 	if err := expect(dir, name, op); err != nil {
 		return err
 	}
-	to, err := openFolder(filepath.Dir(op.To), op.Parents)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(to)
-	if err := renameNew(dir, name, to, filepath.Base(op.To)); err != nil {
-		return errnoIn("move to", op.To, err)
-	}
-	return errors.Join(syncFolder(to), syncFolder(dir))
+	return inFolder(filepath.Dir(op.To), op.Parents, func(to int) error {
+		if err := renameNew(dir, name, to, filepath.Base(op.To)); err != nil {
+			return errnoIn("move to", op.To, err)
+		}
+		return errors.Join(syncFolder(to), syncFolder(dir))
+	})
 }
 
 func syncFolder(dir int) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 )
 
 // HelperVerb is the first argument of the daemon's program where it runs as the
@@ -27,9 +28,29 @@ type Op struct {
 	Path string `json:"path"`
 	To   string `json:"to,omitempty"`
 	Data []byte `json:"data,omitempty"`
-	// Expect is what must be at Path: "absent", "any" or "sha256:HEX".
+	// Expect is what must be at Path: "absent", "any", "sha256:HEX", or, for
+	// delete, "link": a symbolic link, which goes itself.
 	Expect  string `json:"expect"`
 	Parents bool   `json:"parents,omitempty"` // create missing folders above
+	Mode    uint32 `json:"mode,omitempty"`    // permission bits of a new file; 0: 0644 less the umask
+}
+
+// changeTime bounds one run of the helper.
+const changeTime = 30 * time.Second
+
+func encodeRequest(ops []Op) ([]byte, error) {
+	b, err := json.Marshal(request{V: 1, Ops: ops})
+	if err == nil && len(b) > requestLimit {
+		err = fmt.Errorf("the changes have %d bytes; at most %d are taken", len(b), requestLimit)
+	}
+	return b, err
+}
+
+func decodeReply(out []byte) (r Reply, err error) {
+	if err = json.Unmarshal(out, &r); err != nil {
+		err = fmt.Errorf("the sandbox's helper answered what cannot be read: %w", err)
+	}
+	return r, err
 }
 
 // ExpectContent is the Expect of a file with exactly this content.
@@ -38,10 +59,12 @@ func ExpectContent(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// The Expect of a file that must not be there, and of one that may be anything.
+// The Expect of a file that must not be there, of one that may be anything, and of
+// a symbolic link.
 const (
 	ExpectAbsent = "absent"
 	ExpectAny    = "any"
+	ExpectLink   = "link"
 )
 
 // Reply is the helper's answer: how many operations were done, in order, and

@@ -418,6 +418,17 @@ func (b *builder) pin() {
 	b.sort()
 }
 
+// forHelper is the plan for a change of files by the helper. It goes where it is
+// told and follows no link, so that nothing is put where a name is missing.
+func (p *Plan) forHelper() *Plan {
+	h := *p
+	h.Class, h.BotSocket = Closed, ""
+	h.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e Entry) bool {
+		return e.Kind == AbsentFolder || e.Kind == AbsentFile
+	})
+	return &h
+}
+
 // around is the nearest entry that lies around path and is not it.
 func (p *Plan) around(path string) (nearest Entry, ok bool) {
 	for _, e := range p.Entries { // sorted by depth: the last is the nearest

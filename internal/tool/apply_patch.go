@@ -79,6 +79,15 @@ func runPatch(ctx context.Context, env *Env, a *patchArgs) Result {
 
 // applyPatch plans the patch, then writes it, under the locks.
 func (e *Env) applyPatch(ctx context.Context, sections []*section) Result {
+	if e.Confinement != nil {
+		paths, f := e.targets(sections)
+		if f == nil {
+			f = e.inside(paths...)
+		}
+		if f != nil {
+			return e.refuse(f)
+		}
+	}
 	steps, f := e.planWithin(ctx, maxPlanTime, sections)
 	if f != nil {
 		return e.refuse(f)

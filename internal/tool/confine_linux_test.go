@@ -181,3 +181,154 @@ func BenchmarkConfinedTrue(b *testing.B) {
 		})
 	}
 }
+
+func TestConfinedFiles(t *testing.T) {
+	t.Parallel()
+	// there is what a path in the workspace holds; "-" where nothing is.
+	there := func(env *Env, path string) string {
+		b, err := os.ReadFile(filepath.Join(env.Workspace, path))
+		if err != nil {
+			return "-"
+		}
+		return string(b)
+	}
+	fresh := func(t *testing.T) *Env {
+		t.Helper()
+		t.Parallel()
+		env, _ := newEnv(t)
+		confine(t, env, protocol.SandboxWorkspace)
+		for path, text := range map[string]string{"a": "one\n", "sub/b": "two\n", "../outside": "mine\n"} {
+			file := filepath.Join(env.Workspace, path)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return env
+	}
+	refused := func(t *testing.T, r Result, code protocol.Code) {
+		t.Helper()
+		if !r.Failed || !strings.Contains(r.Output, `"error":"`+string(code)+`"`) {
+			t.Errorf("got %s, want %s", r.Output, code)
+		}
+	}
+	write := func(env *Env, path, content string) Result {
+		return callContext(t, context.Background(), env, "write", map[string]any{"path": path, "content": content})
+	}
+	patch := func(env *Env, lines ...string) Result {
+		text := "*** Begin Patch\n" + strings.Join(lines, "\n") + "\n*** End Patch\n"
+		return callContext(t, context.Background(), env, "apply_patch", map[string]any{"patch": text})
+	}
+	t.Run("files are written, edited, patched, moved and deleted inside", func(t *testing.T) {
+		env := fresh(t)
+		for _, r := range []Result{
+			write(env, "new/deep/file", "x\n"),
+			callContext(t, t.Context(), env, "edit", map[string]any{"path": "a", "old": "one", "new": "1"}),
+			patch(env, "*** Add File: added/c", "+three", "*** Update File: sub/b", "@@", "-two", "+2"),
+			patch(env, "*** Update File: sub/b", "*** Move to: moved/b"),
+			patch(env, "*** Delete File: added/c"),
+		} {
+			if r.Failed {
+				t.Error(r.Output)
+			}
+		}
+		for path, want := range map[string]string{"new/deep/file": "x\n", "a": "1\n", "sub/b": "-", "moved/b": "2\n", "added/c": "-"} {
+			if got := there(env, path); got != want {
+				t.Errorf("%s holds %q, want %q", path, got, want)
+			}
+		}
+		if info, err := os.Stat(filepath.Join(env.Workspace, "a")); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("the mode is %v", info.Mode())
+		}
+		if info, err := os.Stat(filepath.Join(env.Workspace, "moved/b")); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("the moved file's mode is %v", info.Mode())
+		}
+	})
+	t.Run("SB-94 a write outside the folders", func(t *testing.T) {
+		env := fresh(t)
+		refused(t, write(env, "../new", "x"), protocol.EscalationRefused)
+		refused(t, callContext(t, t.Context(), env, "edit", map[string]any{"path": "../outside", "old": "mine", "new": "yours"}), protocol.EscalationRefused)
+		refused(t, write(env, ".git/hooks/pre-commit", "x"), protocol.EscalationRefused)
+		refused(t, write(env, ".agents/skills/x", "x"), protocol.EscalationRefused)
+		refused(t, write(env, "../agent/run/x", "x"), protocol.EscalationRefused)
+		if there(env, "../outside") != "mine\n" || there(env, "../new") != "-" || there(env, ".git/hooks/pre-commit") != "-" {
+			t.Error("something was written outside")
+		}
+	})
+	t.Run("SB-3 a link in the workspace that leads outside", func(t *testing.T) {
+		env := fresh(t)
+		os.Symlink("../outside", filepath.Join(env.Workspace, "link"))
+		os.Symlink("..", filepath.Join(env.Workspace, "up"))
+		refused(t, write(env, "link", "x"), protocol.EscalationRefused)
+		refused(t, write(env, "up/new", "x"), protocol.EscalationRefused)
+		refused(t, patch(env, "*** Update File: link", "@@", "-mine", "+yours"), protocol.EscalationRefused)
+		if there(env, "../outside") != "mine\n" || there(env, "../new") != "-" {
+			t.Error("something was written outside")
+		}
+	})
+	t.Run("SB-69 a patch of ten files with one outside writes nothing", func(t *testing.T) {
+		env := fresh(t)
+		var lines []string
+		for _, name := range strings.Fields("1 2 3 4 5 6 7 8 9") {
+			lines = append(lines, "*** Add File: n"+name, "+x")
+		}
+		refused(t, patch(env, append(lines, "*** Add File: ../n10", "+x")...), protocol.EscalationRefused)
+		refused(t, patch(env, "*** Add File: n1", "+x", "*** Update File: a", "*** Move to: ../a"), protocol.EscalationRefused)
+		if list, _ := filepath.Glob(env.Workspace + "/n*"); len(list) != 0 || there(env, "a") != "one\n" {
+			t.Errorf("written: %v", list)
+		}
+	})
+	t.Run("a link that is deleted goes itself", func(t *testing.T) {
+		env := fresh(t)
+		os.Symlink("a", filepath.Join(env.Workspace, "link"))
+		if r := patch(env, "*** Delete File: link"); r.Failed {
+			t.Error(r.Output)
+		}
+		if _, err := os.Lstat(filepath.Join(env.Workspace, "link")); err == nil || there(env, "a") != "one\n" {
+			t.Error("the link is there, or its end is gone")
+		}
+	})
+	t.Run("SB-1 read-only writes nothing", func(t *testing.T) {
+		env := fresh(t)
+		env.Confinement.Setting = &sandbox.Setting{Mode: protocol.SandboxReadOnly, Workspace: env.Workspace}
+		refused(t, write(env, "n", "x"), protocol.EscalationRefused)
+		if there(env, "n") != "-" {
+			t.Error("a file was written")
+		}
+	})
+	t.Run("SB-68 a pipe is refused at once", func(t *testing.T) {
+		env := fresh(t)
+		if err := unix.Mkfifo(filepath.Join(env.Workspace, "pipe"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, write(env, "pipe", "x"), protocol.FileNotRegular)
+	})
+	t.Run("SB-9 a protected name that is a link refuses every change", func(t *testing.T) {
+		env := fresh(t)
+		os.Symlink("/etc", filepath.Join(env.Workspace, ".codex"))
+		refused(t, write(env, "n", "x"), protocol.SandboxDenied)
+	})
+	t.Run("SB-66 a target that is swapped for a link after the check", func(t *testing.T) {
+		env := fresh(t)
+		target := target{given: "a", path: filepath.Join(env.Workspace, "a")}
+		os.Remove(target.path)
+		os.Symlink("../outside", target.path)
+		if _, err := env.putInside(t.Context(), target, []byte("x")); err == nil {
+			t.Error("it was written")
+		}
+		os.Rename(filepath.Join(env.Workspace, "sub"), filepath.Join(env.Workspace, "was"))
+		os.Symlink("..", filepath.Join(env.Workspace, "sub"))
+		if _, err := env.putInside(t.Context(), filed(env, "sub/n"), []byte("x")); err == nil {
+			t.Error("it was written through a folder")
+		}
+		if there(env, "../outside") != "mine\n" || there(env, "../n") != "-" {
+			t.Error("something was written outside")
+		}
+	})
+}
+
+func filed(env *Env, path string) target {
+	return target{given: path, path: filepath.Join(env.Workspace, path)}
+}

@@ -43,6 +43,9 @@ func checkEdit(a *editArgs) *Failure {
 
 func runEdit(ctx context.Context, env *Env, a *editArgs) Result {
 	return env.change(ctx, a.Path.value, func(ctx context.Context, t *target) (Result, error) {
+		if f := env.inside(t.path); f != nil {
+			return Result{}, f
+		}
 		data, info, err := env.readWhole(t.path)
 		if errors.Is(err, errStore) {
 			err = errors.New("it belongs to the daemon's own store and is not edited")

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"agent/internal/sandbox"
 	"agent/protocol"
 )
 
@@ -178,7 +179,7 @@ func (e *Env) newContent(ctx context.Context, s *step) ([]byte, error) {
 func (e *Env) place(given string) (t target, undo func(), err error) {
 	t = target{given: given, path: e.entry(given)}
 	var made []string
-	for dir := filepath.Dir(t.path); ; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(t.path); e.Confinement == nil; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); err == nil || dir == filepath.Dir(dir) {
 			break
 		}
@@ -189,7 +190,7 @@ func (e *Env) place(given string) (t target, undo func(), err error) {
 			_ = unix.Rmdir(dir) // not one that something else was put into
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(t.path), 0o777); err != nil {
+	if err := e.makeFolders(filepath.Dir(t.path)); err != nil {
 		undo()
 		return t, nil, err
 	}
@@ -206,6 +207,9 @@ func (e *Env) deleteFile(ctx context.Context, s *step, t target) error {
 }
 
 func (e *Env) unlink(ctx context.Context, t target) error {
+	if e.Confinement != nil {
+		return e.unlinkInside(ctx, t)
+	}
 	if err := e.mayReplace(ctx, t); err != nil {
 		return err
 	}
@@ -239,7 +243,7 @@ func (e *Env) moveFile(ctx context.Context, s *step, from target, content []byte
 		s.state = stepApplied
 	case !made:
 		undo()
-	case unix.Unlink(to.path) != nil:
+	case e.takeBack(ctx, to, content) != nil:
 		s.state = stepUnclear
 	default:
 		undo()
@@ -250,9 +254,20 @@ func (e *Env) moveFile(ctx context.Context, s *step, from target, content []byte
 	return []SeenFile{seen}, err
 }
 
+// takeBack removes a file that was just made.
+func (e *Env) takeBack(ctx context.Context, t target, content []byte) error {
+	if e.Confinement != nil {
+		return e.changeInside(ctx, t.given, sandbox.Op{Op: "delete", Path: t.path, Expect: sandbox.ExpectContent(content)})
+	}
+	return unix.Unlink(t.path)
+}
+
 // createLike makes a new file with the mode, and where allowed the owner, of
 // another. One that appeared meanwhile is not overwritten: errMoved.
 func (e *Env) createLike(ctx context.Context, t target, like os.FileInfo, content []byte) (SeenFile, error) {
+	if e.Confinement != nil {
+		return e.createInside(ctx, t, like, content)
+	}
 	dir := filepath.Dir(t.path)
 	swept.sweep(dir, time.Now())
 	tmp, err := newTemporary(dir, 0o600)

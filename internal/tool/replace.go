@@ -24,6 +24,9 @@ var errMoved = errors.New("it was changed by someone else meanwhile: read it aga
 // target is no longer what the change was made from. Leftovers of killed
 // writers in the folder are removed on the way.
 func (e *Env) put(ctx context.Context, t target, content []byte) (SeenFile, error) {
+	if e.Confinement != nil {
+		return e.putInside(ctx, t, content)
+	}
 	info, err := e.putFile(ctx, t, content)
 	if errors.Is(err, errMoved) {
 		return SeenFile{}, err

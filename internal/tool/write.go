@@ -41,8 +41,11 @@ func checkWrite(a *writeArgs) *Failure {
 func runWrite(ctx context.Context, env *Env, a *writeArgs) Result {
 	return env.change(ctx, a.Path.value, func(ctx context.Context, t *target) (Result, error) {
 		content := []byte(a.Content.value)
+		if f := env.inside(t.path); f != nil {
+			return Result{}, f
+		}
 		if t.info == nil {
-			if err := os.MkdirAll(filepath.Dir(t.path), 0o777); err != nil {
+			if err := env.makeFolders(filepath.Dir(t.path)); err != nil {
 				return Result{}, err
 			}
 		} else {
@@ -62,4 +65,13 @@ func runWrite(ctx context.Context, env *Env, a *writeArgs) Result {
 		r.Seen = []SeenFile{seen}
 		return r, nil
 	})
+}
+
+// makeFolders makes what is missing of a folder. For a confined call the helper
+// does that, as it writes the file.
+func (e *Env) makeFolders(path string) error {
+	if e.Confinement != nil {
+		return nil
+	}
+	return os.MkdirAll(path, 0o777)
 }
