@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -233,7 +234,7 @@ func write(dir int, name string, op Op) error {
 		return err
 	}
 	tmp, err := temporary(dir, op, was)
-	if was != nil && (links(was) > 1 || noNewFile(err)) {
+	if was != nil && (err == nil && links(was) > 1 || noNewFile(err)) {
 		if err == nil {
 			_ = unix.Unlinkat(dir, tmp, 0)
 		}
@@ -274,7 +275,7 @@ func temporary(dir int, op Op, was fs.FileInfo) (name string, err error) {
 	defer func() {
 		f.Close()
 		if err != nil {
-			_ = unix.Unlinkat(dir, name, 0)
+			_ = unix.Unlinkat(dir, f.Name(), 0)
 		}
 	}()
 	_ = unix.Flock(fd, unix.LOCK_EX)
@@ -283,7 +284,7 @@ func temporary(dir int, op Op, was fs.FileInfo) (name string, err error) {
 	}
 	switch {
 	case was != nil:
-		err = f.Chmod(was.Mode())
+		err = like(f, was)
 	case op.Mode != 0:
 		err = f.Chmod(fs.FileMode(op.Mode) & fs.ModePerm)
 	}
@@ -291,6 +292,22 @@ func temporary(dir int, op Op, was fs.FileInfo) (name string, err error) {
 		return "", err
 	}
 	return name, f.Sync()
+}
+
+// like gives a file the owner, where that is allowed, and the mode of another.
+func like(f *os.File, was fs.FileInfo) error {
+	now, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	mode := was.Mode()
+	theirs, ok := was.Sys().(*syscall.Stat_t)
+	ours, ok2 := now.Sys().(*syscall.Stat_t)
+	if ok && ok2 && (ours.Uid != theirs.Uid || ours.Gid != theirs.Gid) && f.Chown(int(theirs.Uid), int(theirs.Gid)) != nil {
+		_ = f.Chown(-1, int(theirs.Gid))
+		mode &= fs.ModePerm // what a mode grants to an owner is not for another
+	}
+	return f.Chmod(mode)
 }
 
 // overwrite writes an existing file in place; it is cut to length last.

@@ -13,8 +13,11 @@ import (
 
 // openAt opens a path, and fails with ELOOP where a link stands anywhere in it.
 func openAt(dir int, path string, flags int) (int, error) {
+	if flags&unix.O_DIRECTORY == 0 {
+		flags |= unix.O_NOFOLLOW // with the other a link would be ENOTDIR
+	}
 	how := &unix.OpenHow{
-		Flags:   uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC),
+		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	for {
@@ -25,9 +28,22 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
-// renameNew renames unless the new name is taken.
+// renameNew renames unless the new name is taken. Where a file system cannot tell
+// in one step it is asked before.
 func renameNew(fromDir int, from string, toDir int, to string) error {
-	return unix.Renameat2(fromDir, from, toDir, to, unix.RENAME_NOREPLACE)
+	err := unix.Renameat2(fromDir, from, toDir, to, unix.RENAME_NOREPLACE)
+	if err != unix.EINVAL && err != unix.ENOSYS && err != unix.ENOTSUP {
+		return err
+	}
+	var st unix.Stat_t
+	switch err := unix.Fstatat(toDir, to, &st, unix.AT_SYMLINK_NOFOLLOW); err {
+	case nil:
+		return unix.EEXIST
+	case unix.ENOENT:
+		return unix.Renameat(fromDir, from, toDir, to)
+	default:
+		return err
+	}
 }
 
 func links(info fs.FileInfo) uint64 {

@@ -39,12 +39,9 @@ type Command struct {
 // Prepare makes argv, which is run in the plan's folder with env, ready to start
 // confined. Errors are sandbox_unavailable and sandbox_denied.
 func (l *Launcher) Prepare(ctx context.Context, p *Plan, argv, env []string) (*Command, error) {
-	program, err := l.ready(ctx)
+	program, err := l.forPlan(ctx, p)
 	if err != nil {
 		return nil, err
-	}
-	if root, in := inRoot(p, program.path); in {
-		return nil, denied("the sandbox program " + program.path + " lies in the writable folder " + root)
 	}
 	return program.prepare(p, argv, env, "")
 }
@@ -53,7 +50,7 @@ func (l *Launcher) Prepare(ctx context.Context, p *Plan, argv, env []string) (*C
 // error says that the helper could not be asked, and nothing may be known of what
 // it did; a refusal is in the reply.
 func (l *Launcher) Change(ctx context.Context, p *Plan, ops []Op) (Reply, error) {
-	program, err := l.ready(ctx)
+	program, err := l.forPlan(ctx, p)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -68,6 +65,18 @@ func (l *Launcher) Change(ctx context.Context, p *Plan, ops []Op) (Reply, error)
 		return Reply{}, fmt.Errorf("the sandbox's helper failed: %s", cutText(said, err))
 	}
 	return decodeReply(out)
+}
+
+// forPlan is the launcher, unless a command of the plan could have changed it.
+func (l *Launcher) forPlan(ctx context.Context, p *Plan) (*bubblewrap, error) {
+	program, err := l.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if root, in := inRoot(p, program.path); in {
+		return nil, denied("the sandbox program " + program.path + " lies in the writable folder " + root)
+	}
+	return program, nil
 }
 
 func inRoot(p *Plan, path string) (string, bool) {
