@@ -516,3 +516,65 @@ func TestSSHInside(t *testing.T) {
 		}
 	})
 }
+
+// secondMount is set in the child that has mounts of its own, to the lab's folder.
+const secondMount = "SANDBOX_TEST_MOUNT"
+
+// TestSecondMount is SB-90: the store's folder shows at a second place. Only root
+// can mount it there, in a process with mounts of its own.
+func TestSecondMount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("root's run tries it")
+		return
+	}
+	if os.Getenv(secondMount) == "" {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self, "-test.v", "-test.run=^TestSecondMount$")
+		cmd.Env = append(os.Environ(), secondMount+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+		if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestSecondMount/SB-90_")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	launch := launcher(t)
+	modes(t, "SB-90 a second place of the store's folder", func(t *testing.T, l *lab, in func(func(*Setting, *Call)) *Plan) {
+		change := sockets(online)(l)
+		l.write("home/.agent/run/secret", "x")
+		l.mkdir("second place")
+		l.mkdir("third")
+		if err := errorsOf(unix.Mount(l.path("home/.agent"), l.path("second place"), "", unix.MS_BIND, ""), unix.Mount(l.path("home"), l.path("third"), "", unix.MS_BIND, "")); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			unix.Unmount(l.path("second place"), unix.MNT_DETACH)
+			unix.Unmount(l.path("third"), unix.MNT_DETACH)
+		})
+		mounts, err := HostMounts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := in(func(s *Setting, c *Call) { change(s, c); c.Mounts = mounts })
+		l.placeholders()
+		before := l.host()
+		compareEnds(t, l.run(launch, p, l.script(`
+			for d in "$LAB/second place" "$LAB/third/.agent"; do cd "$d"
+			try write 'echo x >> state.sqlite'; try new 'echo x > env'; try daemon '$TRY connect state.sqlite.sock'; try other '$TRY connect state.sqlite.sock.d/8'; try walled '$TRY connect run/x.sock'; try read 'cat run/secret'
+			done`)),
+			strings.Repeat("; write EROFS; new EROFS; daemon ECONNREFUSED/ENOTSOCK; other ENOENT; walled EACCES/ENOENT; read EACCES", 2)[2:])
+		compareHosts(t, before, l.host(), nil)
+		if p.Mode != protocol.SandboxWorkspace {
+			return
+		}
+		_, err = l.plan(func(s *Setting, c *Call) { s.Roots, c.Mounts = []string{l.path("third")}, mounts })
+		if protocolCode(err) != protocol.SandboxDenied {
+			t.Errorf("a root that holds it: %v", err)
+		}
+	})
+}

@@ -10,9 +10,10 @@ import (
 
 // Mount is a line of /proc/self/mountinfo.
 type Mount struct {
-	device string // MAJOR:MINOR
-	root   string // the part of the file system that is mounted
-	at     string
+	id, parent string
+	device     string // MAJOR:MINOR
+	root       string // the part of the file system that is mounted
+	at         string
 }
 
 // readMounts reads a mount table. Lines that say nothing it can use are left out.
@@ -20,11 +21,13 @@ func readMounts(r io.Reader) (mounts []Mount, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		f := strings.Fields(lines.Text())
+		// A blank parts the fields, and nothing else that looks like one: the
+		// kernel writes those as they are.
+		f := strings.Split(lines.Text(), " ")
 		if len(f) < 5 {
 			continue
 		}
-		mounts = append(mounts, Mount{device: f[2], root: unescapeMount(f[3]), at: unescapeMount(f[4])})
+		mounts = append(mounts, Mount{id: f[0], parent: f[1], device: f[2], root: unescapeMount(f[3]), at: unescapeMount(f[4])})
 	}
 	return mounts, lines.Err()
 }
@@ -69,12 +72,28 @@ func aliases(mounts []Mount, path string) (others []string) {
 	return others
 }
 
-// mountOf is the mount that a path lies on: the last of the deepest.
+// mountOf is the mount that a path lies on. It goes down from the root as a
+// look-up does: of what is mounted on one mount, the first on the way counts, and
+// what had been mounted behind that is covered.
 func mountOf(mounts []Mount, path string) (found Mount, ok bool) {
+	ids := make(map[string]bool, len(mounts))
 	for _, m := range mounts {
-		if within(path, m.at) && (!ok || depth(m.at) >= depth(found.at)) {
-			found, ok = m, true
+		ids[m.id] = true
+	}
+	for range mounts { // a table of the kernel has no circles
+		var next Mount
+		on := false
+		for _, m := range mounts {
+			first := !ids[m.parent] || m.parent == m.id
+			held := ok && m.parent == found.id && m.id != found.id || !ok && first
+			if held && within(path, m.at) && (!on || depth(m.at) <= depth(next.at)) {
+				next, on = m, true
+			}
 		}
+		if !on {
+			break
+		}
+		found, ok = next, true
 	}
 	return found, ok
 }
