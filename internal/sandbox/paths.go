@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,6 +35,17 @@ func depth(path string) int {
 func isReal(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	return err == nil && real == path
+}
+
+// noLinkTo reports whether no symbolic link stands at a path or on the way to it.
+// The path may have gone a moment ago, as another call's placeholder does.
+func noLinkTo(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err == nil && real == path
+	}
+	info, err := os.Lstat(path)
+	return (err != nil || info.Mode()&os.ModeSymlink == 0) && isReal(filepath.Dir(path))
 }
 
 // isDir reports whether path itself, and no link, is a folder.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,15 @@ import (
 type Placeholders struct {
 	mu      sync.Mutex
 	journal *os.File
-	ours    map[fileKey]string // made by this daemon and not yet taken away
+	ours    map[fileKey]standing // made by this daemon and not yet taken away
+}
+
+// standing is where a placeholder is: its name in its folder, which is open, so
+// that it is found wherever the folder goes, and nothing else is if a link takes
+// the folder's place. One of the journal's is known by its path alone.
+type standing struct {
+	path   string
+	parent int // -1: not open
 }
 
 // fileKey is one file of the machine.
@@ -40,12 +49,16 @@ func OpenPlaceholders(path string) (*Placeholders, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the journal of placeholders: %w", err)
 	}
-	ph := &Placeholders{journal: f, ours: map[fileKey]string{}}
+	ph := &Placeholders{journal: f, ours: map[fileKey]standing{}}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<10)
 	for lines.Scan() {
-		if key, path, ok := parseNote(lines.Text()); ok {
-			ph.ours[key] = path
+		switch key, path, ok := parseNote(lines.Text()); {
+		case !ok:
+		case key != fileKey{}:
+			ph.ours[key] = standing{path, -1}
+		case strings.HasPrefix(filepath.Base(path), temporaryPrefix):
+			takeAway(key, standing{path, -1}) // one in the making
 		}
 	}
 	ph.mu.Lock()
@@ -60,6 +73,12 @@ func (ph *Placeholders) Close() error {
 	ph.mu.Lock()
 	defer ph.mu.Unlock()
 	ph.clear()
+	for key, s := range ph.ours {
+		if s.parent >= 0 {
+			unix.Close(s.parent)
+		}
+		ph.ours[key] = standing{s.path, -1}
+	}
 	return ph.journal.Close()
 }
 
@@ -167,55 +186,105 @@ func (d *Placed) hold(e Entry) (keep bool, err error) {
 	defer unix.Close(parent)
 	name := filepath.Base(e.Path)
 	for range 100 {
-		made, err := makePlaceholder(parent, name, e)
-		if err != nil {
+		fd, key, err := d.ph.put(parent, name, e)
+		if errors.Is(err, unix.EEXIST) {
+			fd, key, err = take(parent, name, e)
+		} else if err != nil {
 			return false, cannot(e, parent, err)
 		}
-		fd, err := openAt(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
 		if errors.Is(err, unix.ENOENT) {
 			continue // taken away again by whoever made it
 		}
 		if err != nil {
-			return false, errChanged
+			return false, err
 		}
-		key, err := keyOf(fd)
-		if err == nil && made {
-			d.ph.noteOurs(key, e.Path)
-		}
-		if err != nil || !holds(fd, e.Text, e.Kind == AbsentFolder) {
-			unix.Close(fd)
-			return false, errChanged
-		}
-		if flock(fd, unix.LOCK_SH) == nil && isAt(parent, name, key) {
-			d.held = append(d.held, fd)
-			d.was[e.Path] = key
-			return true, nil
-		}
-		unix.Close(fd)
+		d.held = append(d.held, fd)
+		d.was[e.Path] = key
+		return true, nil
 	}
 	return false, errChanged
 }
 
-// makePlaceholder makes the empty folder or the file; made is false where the
-// name is taken.
-func makePlaceholder(parent int, name string, e Entry) (made bool, err error) {
+// put makes a placeholder, with a lock on it, and fails with EEXIST where the
+// name is taken. It gets its name once the journal knows which file it is: one
+// that a killed daemon leaves is known at the next start, whenever that was, and
+// is never taken for a folder of the person's.
+func (ph *Placeholders) put(parent int, name string, e Entry) (fd int, key fileKey, err error) {
+	var st unix.Stat_t
+	if unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		return -1, key, unix.EEXIST
+	}
+	ph.mu.Lock() // nobody empties the journal, or looks for the name, meanwhile
+	defer ph.mu.Unlock()
+	temporary := temporaryPrefix + rand.Text()
+	ph.write(note(fileKey{}, filepath.Join(filepath.Dir(e.Path), temporary)))
+	flags := 0
 	if e.Kind == AbsentFolder {
-		err = unix.Mkdirat(parent, name, 0o755)
+		flags = unix.AT_REMOVEDIR
+		err = unix.Mkdirat(parent, temporary, 0o755)
 	} else {
-		var fd int
-		fd, err = unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-		if err == nil {
-			_, err = unix.Write(fd, []byte(e.Text))
-			unix.Close(fd)
-			if err != nil {
-				unix.Unlinkat(parent, name, 0)
-			}
+		err = makeFile(parent, temporary, e.Text)
+	}
+	if err != nil {
+		return -1, key, err
+	}
+	if fd, err = openAt(parent, temporary, unix.O_RDONLY|unix.O_NONBLOCK); err == nil {
+		if key, err = keyOf(fd); err == nil {
+			_ = flock(fd, unix.LOCK_SH) // without locks nobody takes it away, either
+			ph.write(note(key, e.Path))
+			err = renameNew(parent, temporary, parent, name)
 		}
 	}
-	if errors.Is(err, unix.EEXIST) {
-		return false, nil
+	if err != nil {
+		_ = unix.Unlinkat(parent, temporary, flags)
+		unix.Close(fd)
+		return -1, key, err
 	}
-	return err == nil, err
+	again, err := unix.FcntlInt(uintptr(parent), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		again = -1
+	}
+	ph.ours[key] = standing{e.Path, again}
+	return fd, key, nil
+}
+
+// temporaryPrefix begins the names of placeholders in the making.
+const temporaryPrefix = ".agent-tmp-"
+
+func makeFile(parent int, name, text string) error {
+	fd, err := unix.Openat(parent, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, []byte(text))
+	unix.Close(fd)
+	if err != nil {
+		_ = unix.Unlinkat(parent, name, 0)
+	}
+	return err
+}
+
+// take locks the placeholder that stands at a name: another call's, or another
+// daemon's. What is no placeholder is errChanged.
+func take(parent int, name string, e Entry) (fd int, key fileKey, err error) {
+	fd, err = openAt(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if errors.Is(err, unix.ENOENT) {
+		return -1, key, err
+	}
+	if err != nil {
+		return -1, key, errChanged
+	}
+	key, err = keyOf(fd)
+	switch {
+	case err != nil || !holds(fd, e.Text, e.Kind == AbsentFolder):
+		err = errChanged
+	case flock(fd, unix.LOCK_SH) != nil || !isAt(parent, name, key):
+		err = unix.ENOENT
+	}
+	if err != nil {
+		unix.Close(fd)
+	}
+	return fd, key, err
 }
 
 // cannot is what a placeholder that cannot be made means: nothing, where no
@@ -263,18 +332,18 @@ func (d *Placed) Changed() (paths []string) {
 	return paths
 }
 
-func (ph *Placeholders) noteOurs(key fileKey, path string) {
-	ph.mu.Lock()
-	defer ph.mu.Unlock()
-	ph.ours[key] = path
-	_, _ = ph.journal.WriteString(note(key, path)) // without it the next start leaves the placeholder
-}
+// write adds a line to the journal. Without it the next start leaves what a
+// killed daemon made.
+func (ph *Placeholders) write(line string) { _, _ = ph.journal.WriteString(line) }
 
 // clear takes away what nobody stands on, and empties the journal once nothing is
 // left. The caller holds the lock.
 func (ph *Placeholders) clear() {
-	for key, path := range ph.ours {
-		if takeAway(key, path) {
+	for key, s := range ph.ours {
+		if takeAway(key, s) {
+			if s.parent >= 0 {
+				unix.Close(s.parent)
+			}
 			delete(ph.ours, key)
 		}
 	}
@@ -284,26 +353,29 @@ func (ph *Placeholders) clear() {
 }
 
 // takeAway removes a placeholder; it reports whether there is nothing left to do.
-// One that somebody filled or replaced is theirs.
-func takeAway(want fileKey, path string) (done bool) {
-	parent, err := openAt(unix.AT_FDCWD, filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return true
+// One that somebody filled or replaced is theirs. The zero key is any file.
+func takeAway(want fileKey, s standing) (done bool) {
+	parent, name := s.parent, filepath.Base(s.path)
+	if parent < 0 {
+		var err error
+		if parent, err = openAt(unix.AT_FDCWD, filepath.Dir(s.path), unix.O_PATH|unix.O_DIRECTORY); err != nil {
+			return true
+		}
+		defer unix.Close(parent)
 	}
-	defer unix.Close(parent)
-	name := filepath.Base(path)
 	fd, err := openAt(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return true
 	}
 	defer unix.Close(fd)
-	if now, err := keyOf(fd); err != nil || now != want {
+	now, err := keyOf(fd)
+	if err != nil || now != want && want != (fileKey{}) {
 		return true
 	}
 	if flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false
 	}
-	if !isPlaceholder(fd) || !isAt(parent, name, want) {
+	if !isPlaceholder(fd) || !isAt(parent, name, now) {
 		return true
 	}
 	flags := 0

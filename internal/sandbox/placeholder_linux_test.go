@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -139,6 +140,9 @@ func TestPlaceholders(t *testing.T) {
 		if !isDir(l.path("home/victim/.git")) {
 			t.Error("an empty folder that a link led to is gone")
 		}
+		if got := l.tree("home/moved"); got != "" {
+			t.Errorf("left in the folder that was moved: %s", got)
+		}
 	})
 	t.Run("an empty folder of the person's stays", func(t *testing.T) {
 		l := newLab(t)
@@ -208,6 +212,51 @@ func TestPlaceholders(t *testing.T) {
 		e, ok := err.(*protocol.Error)
 		if !ok || e.Code != protocol.SandboxDenied || !strings.Contains(e.Detail, "chmod u+w "+l.ws) {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("one in the making that a killed daemon left", func(t *testing.T) {
+		l := newLab(t)
+		folder, file := l.mkdir("home/ws/"+temporaryPrefix+"A"), l.write("home/ws/"+temporaryPrefix+"B", ".\n")
+		full, theirs := l.write("home/ws/"+temporaryPrefix+"C/x", ""), l.mkdir("home/ws/.agents")
+		var journal string
+		for _, path := range []string{folder, file, filepath.Dir(full), theirs} {
+			journal += note(fileKey{}, path)
+		}
+		l.write("home/.agent/state.sqlite.placeholders", journal)
+		l.placeholders()
+		if got := l.names(); got != ".agent-tmp-C .agents" {
+			t.Errorf("left: %s", got)
+		}
+	})
+	t.Run("many calls at once leave nothing", func(t *testing.T) {
+		l := newLab(t)
+		ph := l.placeholders()
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() {
+				for range 50 {
+					p, err := l.plan(nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					d, changed, err := ph.Place(p)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if !changed { // another call has taken one away since the plan
+						d.Remove()
+					}
+				}
+			})
+		}
+		calls.Wait()
+		if got := l.tree("home/ws") + l.tree("tmp"); got != "" {
+			t.Errorf("left: %s", got)
+		}
+		if info, err := os.Stat(l.path("home/.agent/state.sqlite.placeholders")); err != nil || info.Size() != 0 {
+			t.Errorf("the journal: %v, %v", info, err)
 		}
 	})
 	t.Run("a journal that makes no sense is begun anew", func(t *testing.T) {

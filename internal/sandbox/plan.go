@@ -386,7 +386,7 @@ func (b *builder) reachable() error {
 		if e.Kind == AbsentFolder || e.Kind == AbsentFile {
 			path = filepath.Dir(path)
 		}
-		if e.Kind != Writable && !isReal(path) {
+		if e.Kind != Writable && !noLinkTo(path) {
 			return denied("a symbolic link stands on the way to " + e.Path + ", which is to be protected; replace it")
 		}
 	}

@@ -1,0 +1,5 @@
+//go:build long
+
+package sandbox
+
+func init() { killedCalls = 1000 }
