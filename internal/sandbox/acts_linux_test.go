@@ -72,12 +72,11 @@ func TestThreatsOfTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		daemon := exec.Command(self, daemonVerb, l.dir, l.ws, in(nil).Mode, "echo up; while :; do sleep 1000; done")
-		out, err := daemon.StdoutPipe()
+		daemon := exec.Command(self, daemonVerb, l.dir, l.ws, in(nil).Mode, "echo up >&2; while :; do sleep 1000; done")
+		out, err := daemon.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		daemon.Stderr = os.Stderr
 		if err := daemon.Start(); err != nil {
 			t.Fatal(err)
 		}

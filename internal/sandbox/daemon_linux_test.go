@@ -8,10 +8,15 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"agent/protocol"
 )
@@ -23,8 +28,9 @@ const daemonVerb = "__daemon"
 func init() { parts[daemonVerb] = playDaemon }
 
 // playDaemon opens the placeholders of a lab, and runs a script in its workspace
-// over and over, with its own output. The arguments are the lab's folder, the
-// workspace, the mode and the script.
+// over and over. It says the launcher's process as it starts one, and the script
+// has its standard error. The arguments are the lab's folder, the workspace, the
+// mode and the script.
 func playDaemon(args []string) int {
 	if err := daemon(args[0], args[1], args[2], args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -61,10 +67,11 @@ func daemon(dir, workspace, mode, script string) error {
 		cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 		cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Files
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			return err
 		}
+		fmt.Println(cmd.Process.Pid)
 		c.Started()
 		cmd.Wait()
 		placed.Remove()
@@ -109,12 +116,11 @@ func TestNothingIsLeft(t *testing.T) {
 	l.placeholders()
 	before := l.host()
 	for calls := 0; calls < killedCalls; {
-		cmd := exec.Command(self, daemonVerb, l.dir, l.ws, protocol.SandboxWorkspace, "echo")
+		cmd := exec.Command(self, daemonVerb, l.dir, l.ws, protocol.SandboxWorkspace, ":")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -126,11 +132,14 @@ func TestNothingIsLeft(t *testing.T) {
 			calls++
 		}
 		kill := time.AfterFunc(rand.N(30*time.Millisecond), func() { cmd.Process.Kill() })
-		for lines.Scan() { // up to the death of its last command
+		last := lines.Text()
+		for lines.Scan() { // up to its death
+			last = lines.Text()
 			calls++
 		}
 		cmd.Wait()
 		kill.Stop()
+		endSession(last)
 		ph, err := OpenPlaceholders(journal)
 		if err != nil {
 			t.Fatal(err)
@@ -139,6 +148,20 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareHosts(t, before, l.host(), nil)
+	}
+}
+
+// endSession ends what is left of a launcher that was killed as it was starting:
+// its child waits for it for ever then, before it has begun a sandbox.
+func endSession(launcher string) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 3 && f[3] == launcher {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			unix.Kill(pid, unix.SIGKILL)
+		}
 	}
 }
 

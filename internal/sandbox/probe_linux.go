@@ -169,7 +169,9 @@ func (b *bubblewrap) helper(ctx context.Context, p *Plan, program, mode string, 
 	defer c.Close()
 	cmd := exec.CommandContext(ctx, c.Argv[0], c.Argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Files
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// The launcher asks for that signal itself, which is late if the daemon dies
+	// as it starts.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Stdin = bytes.NewReader(input)
 	var stdout, stderr limited
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
