@@ -47,6 +47,7 @@ type Daemon struct {
 	opt      Options
 	store    *store.Store
 	engine   *engine.Engine
+	sandbox  *engine.Sandbox
 	fan      *fanout
 	listener *place.Listener
 	scripted map[string]bool // providers that are scripts
@@ -148,6 +149,11 @@ func (d *Daemon) openEngine() error {
 	cfg := d.opt.Engine
 	cfg.Store, cfg.Live, cfg.StorePath, cfg.SocketPath, cfg.Instance = d.store, d.fan, d.opt.Store, d.opt.Socket, instance
 	cfg.Log, cfg.Fatal = d.opt.Log, d.end
+	box, err := d.openSandbox()
+	if err != nil {
+		return err
+	}
+	d.sandbox, cfg.Sandbox = box, box
 	cfg.Idle = func() {
 		d.armIdle()
 		d.armQuiet()
@@ -165,9 +171,9 @@ func (d *Daemon) openEngine() error {
 	if _, err := d.store.Sweep(context.Background()); err != nil {
 		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
 	}
-	newest, err := d.engine.FollowPoint(context.Background(), "*")
-	if err != nil {
-		return err
+	newest, failed := d.engine.FollowPoint(context.Background(), "*")
+	if failed != nil {
+		return failed
 	}
 	d.fan.mu.Lock()
 	d.fan.published = max(d.fan.published, newest.Newest)
@@ -313,6 +319,9 @@ func (d *Daemon) close() {
 	d.published()
 	for _, s := range d.openSessions() {
 		s.endInput()
+	}
+	if err := d.sandbox.Placeholders.Close(); err != nil {
+		d.opt.Log.Error("the journal of placeholders was not closed cleanly", "error", err)
 	}
 	if err := d.store.Close(); err != nil {
 		d.opt.Log.Error("the store was not closed cleanly", "error", err)

@@ -13,7 +13,7 @@ var capabilities = []string{
 	"create", "resume", "context_window", "submit", "bot_identity", "delivery", "interrupt", "events", "item",
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
-	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures",
+	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
 }
 
 // handle answers one request. Admissions are only begun; every other request

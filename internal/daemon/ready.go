@@ -14,7 +14,7 @@ func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 	r := &protocol.Ready{
 		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion(),
 		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.providers(),
-		Version: d.opt.Version, Sandbox: protocol.SandboxInfo{Available: new(bool), Detail: "this build has no sandbox"},
+		Version: d.opt.Version, Sandbox: d.sandboxInfo(),
 		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
 	}
 	line, err := protocol.AppendReady(nil, r)

@@ -40,7 +40,14 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	if decl := t.clientTool(call.Name); decl != nil {
 		return t.serve(call, decl, rest)
 	}
-	if err := t.startCall(call); err != nil {
+	place, refusal, err := t.place(call)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return t.finishCall(call, *refusal)
+	}
+	if err := t.startCall(call, place.confinement != nil); err != nil {
 		return err
 	}
 	if call.Name == "wait" {
@@ -48,7 +55,8 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
 	env := t.env(call)
-	env.Beyond = beyond{t: t, call: call.ID, env: env}
+	place.into(env)
+	env.Beyond = beyond{t: t, call: call.ID, env: env, sandboxed: place.sandboxed}
 	res := work.Run(ctx, env, call.Arguments)
 	cancel()
 	if s := t.stopped(); s != nil {
@@ -92,10 +100,10 @@ func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 }
 
 // startCall commits the intent before anything happens.
-func (t *task) startCall(call *model.Call) error {
+func (t *task) startCall(call *model.Call, sandboxed bool) error {
 	shown, cut := cutCharacters(string(call.Arguments), shownArguments)
 	data := newObject().str("call_id", call.ID).str("name", call.Name).str("arguments", shown).
-		bool("arguments_truncated", cut).bool("sandboxed", false).done()
+		bool("arguments_truncated", cut).bool("sandboxed", sandboxed).done()
 	return t.e.store.Do("call_start", func(tx *store.Tx) error {
 		if err := tx.ExecuteCall(t.turn, call.ID); err != nil {
 			return err

@@ -46,6 +46,9 @@ func failed(err error) ending {
 // asError gives err's wire form. An error without a code is a defect of ours
 // or of the machine; it is named rather than hidden.
 func asError(err error) *protocol.Error {
+	if err == nil {
+		return nil
+	}
 	var p *protocol.Error
 	if errors.As(err, &p) {
 		return p

@@ -93,6 +93,15 @@ func CacheFolder(tmp string, bot int64) string {
 	return filepath.Join(tmp, fmt.Sprintf("agent-cache-%d-%d", os.Geteuid(), bot))
 }
 
+// DropCache removes the cache of a bot that is gone.
+func (w *World) DropCache(bot int64) {
+	for _, tmp := range []string{w.Tmp, w.Tmpdir} {
+		if tmp != "" {
+			_ = os.RemoveAll(CacheFolder(tmp, bot)) // of a link it removes the link
+		}
+	}
+}
+
 // cacheFolder makes the bot's cache, 0700; "" where it cannot be had as a real
 // folder of the user alone. In a command's private scratch the tools make it.
 func cacheFolder(tmp string, bot int64) string {

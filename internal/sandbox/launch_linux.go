@@ -15,7 +15,7 @@ import (
 
 // Launcher starts confined commands. It is safe for concurrent use.
 type Launcher struct {
-	Helper string // the daemon's own program, by a path that stays good
+	Helper string // the path of the daemon's own program
 
 	mu      sync.Mutex
 	program *bubblewrap // nil until the probe has passed
@@ -127,7 +127,8 @@ func (b *bubblewrap) sources(c *Command, l *launch) error {
 		return nil
 	}
 	if l.helper != "" {
-		f, err := os.OpenFile(l.helper, unix.O_PATH|unix.O_CLOEXEC, 0)
+		// This very program, whatever its path leads to by now.
+		f, err := os.OpenFile("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
 		if l.helperFD, err = c.give(f, err); err != nil {
 			return err
 		}

@@ -10,11 +10,14 @@ import (
 
 // within reports whether path is dir or lies below it. Both are clean.
 func within(path, dir string) bool {
-	return path == dir || below(path, dir)
+	return path == dir && dir != "" || below(path, dir)
 }
 
 // below reports whether path lies below dir, and is not it.
 func below(path, dir string) bool {
+	if dir == "" {
+		return false
+	}
 	if dir == "/" {
 		return path != "/" && strings.HasPrefix(path, "/")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,22 +26,27 @@ import (
 // of a later one when another daemon still stood on it, or at the next start,
 // which finds it in the journal.
 type Placeholders struct {
+	path    string
 	mu      sync.Mutex
-	journal *os.File
+	journal *os.File           // nil until the first placeholder
 	ours    map[fileKey]string // made by this daemon and not yet taken away
 }
 
 // fileKey is one file of the machine.
 type fileKey struct{ dev, ino uint64 }
 
-// OpenPlaceholders opens the journal, takes away what an earlier daemon left, and
-// begins it anew. path is beside the store.
+// OpenPlaceholders reads the journal, if there is one, takes away what an earlier
+// daemon left, and begins it anew. path is beside the store.
 func OpenPlaceholders(path string) (*Placeholders, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	ph := &Placeholders{path: path, ours: map[fileKey]string{}}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ph, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the journal of placeholders: %w", err)
 	}
-	ph := &Placeholders{journal: f, ours: map[fileKey]string{}}
+	ph.journal = f
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<10)
 	for lines.Scan() {
@@ -60,6 +66,9 @@ func (ph *Placeholders) Close() error {
 	ph.mu.Lock()
 	defer ph.mu.Unlock()
 	ph.clear()
+	if ph.journal == nil {
+		return nil
+	}
 	return ph.journal.Close()
 }
 
@@ -264,7 +273,14 @@ func (ph *Placeholders) noteOurs(key fileKey, path string) {
 	ph.mu.Lock()
 	defer ph.mu.Unlock()
 	ph.ours[key] = path
-	_, _ = ph.journal.WriteString(note(key, path)) // without it the next start leaves the placeholder
+	if ph.journal == nil {
+		f, err := os.OpenFile(ph.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return // without a note the next start leaves the placeholder
+		}
+		ph.journal = f
+	}
+	_, _ = ph.journal.WriteString(note(key, path))
 }
 
 // clear takes away what nobody stands on, and empties the journal once nothing is
@@ -275,7 +291,7 @@ func (ph *Placeholders) clear() {
 			delete(ph.ours, key)
 		}
 	}
-	if len(ph.ours) == 0 {
+	if len(ph.ours) == 0 && ph.journal != nil {
 		_ = ph.journal.Truncate(0)
 	}
 }

@@ -209,7 +209,7 @@ func (b *builder) roots(s *Setting, c Call) error {
 	if !s.NoSlashTmp {
 		list = append(list, w.Tmp)
 	}
-	if !s.NoTmpdir && w.Tmpdir != "" {
+	if !s.NoTmpdir && !below(s.Workspace, w.Tmpdir) {
 		list = append(list, w.Tmpdir)
 	}
 	for i, r := range list {

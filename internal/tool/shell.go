@@ -110,7 +110,7 @@ func runShell(ctx context.Context, env *Env, a *shellArgs) Result {
 		return env.refuse(failuref(protocol.CapacityExhausted, "nothing may outlive its call here"))
 	case a.Background.value:
 		return env.Beyond.Background(ctx, func(env *Env) (*Running, *Failure) {
-			return startRunning(ctx, env, command, a.Stdin.value)
+			return startRunning(context.WithoutCancel(ctx), env, command, a.Stdin.value)
 		}, limit)
 	case a.Detach.value:
 		return env.Beyond.Detach(func() (int, func(), *Failure) { return startDetached(ctx, env, command) })
