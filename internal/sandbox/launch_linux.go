@@ -49,27 +49,6 @@ func (l *Launcher) Prepare(ctx context.Context, p *Plan, argv, env []string) (*C
 	return program.prepare(p, argv, env, "")
 }
 
-// Change carries out changes of files inside the plan's sandbox, in order. The
-// error says that the helper could not be asked, and nothing may be known of what
-// it did; a refusal is in the reply.
-func (l *Launcher) Change(ctx context.Context, p *Plan, ops []Op) (Reply, error) {
-	program, err := l.ready(ctx)
-	if err != nil {
-		return Reply{}, err
-	}
-	input, err := encodeRequest(ops)
-	if err != nil {
-		return Reply{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, changeTime)
-	defer cancel()
-	out, said, err := program.helper(ctx, p.forHelper(), l.Helper, "file", input)
-	if err != nil {
-		return Reply{}, fmt.Errorf("the sandbox's helper failed: %s", cutText(said, err))
-	}
-	return decodeReply(out)
-}
-
 func inRoot(p *Plan, path string) (string, bool) {
 	i := slices.IndexFunc(p.Roots, func(r string) bool { return within(path, r) })
 	if i < 0 {
