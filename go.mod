@@ -19,6 +19,8 @@ require (
 	zombiezen.com/go/sqlite v1.4.2
 )
 
+require github.com/coder/websocket v1.8.15
+
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -172,7 +172,7 @@ func resultText(family, item string) string {
 		Content []struct{ Content json.RawMessage }
 	}
 	json.Unmarshal([]byte(item), &a)
-	if family == "responses" {
+	if family != "anthropic" {
 		return a.Output
 	}
 	var s string

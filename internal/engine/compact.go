@@ -250,7 +250,7 @@ func (t *task) summaryCall(v *view, bot *store.Bot, k *cut, input window.Bounds)
 	call.req, call.bodies = t.request(w)
 	call.req.Model, call.req.AllowTools, call.req.WebSearch = id, false, ""
 	call.req.CacheKey += "-summary"
-	call.req.TurnState = new(string)
+	call.req.TurnState, call.req.Chain = new(string), nil
 	return call, nil
 }
 

@@ -34,6 +34,7 @@ func (e *Engine) Delete(req *protocol.Delete) (*protocol.Deleted, *protocol.Erro
 	if err != nil {
 		return nil, asError(err)
 	}
+	e.forget(id)
 	out, err := e.deleteRest(id, e.sleepOpen)
 	if err != nil {
 		return nil, asError(err)

@@ -579,10 +579,10 @@ func (v *view) parts() int {
 	return n
 }
 
-// items is the view as a request body.
-func (v *view) items(ctx context.Context, e *Engine, codec model.Codec) model.Items {
+// items is the view as a request body, whose failures tracked remembers.
+func (v *view) items(ctx context.Context, e *Engine, codec model.Codec, tracked *bodies) model.Items {
 	return model.Items{Bytes: v.bytes, Count: v.parts(), Open: func() (io.ReadCloser, error) {
-		return openBody(ctx, e, codec, v), nil
+		return trackedBody{openBody(ctx, e, codec, v), tracked}, nil
 	}}
 }
 

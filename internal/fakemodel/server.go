@@ -81,6 +81,7 @@ type Server struct {
 	stop    context.CancelFunc
 	serving sync.WaitGroup
 	history *history
+	sockets sockets
 
 	mu         sync.Mutex
 	seq        int64
@@ -212,6 +213,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.serving.Done()
 	if r.Method == http.MethodGet && r.URL.Path == "/v1/models" {
 		s.listModels(w, r)
+		return
+	}
+	if isUpgrade(r) {
+		s.serveSocket(w, r)
 		return
 	}
 	req, v := s.take(r)

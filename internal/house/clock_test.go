@@ -14,6 +14,7 @@ var storesTimes = []string{
 	"internal/engine/clock.go",               // the one place where the two clocks meet
 	"internal/store/schema.go",               // when a store was made
 	"internal/model/scripted/provider.go",    // when a call was sent
+	"internal/model/wire/socket_stream.go",   // the same
 	"internal/model/wire/stream.go",          // the same
 	"internal/tool/open.go",                  // a file's time, compared for being the same
 	"internal/cli/run.go",                    // a fresh bot's name

@@ -23,6 +23,8 @@ var listening = verbSet{
 	"syscall":                  {"Bind", "Listen"},
 	"golang.org/x/sys/unix":    {"Bind", "Listen"},
 	"golang.org/x/net/netutil": {"*"},
+
+	"github.com/coder/websocket": {"Accept*"},
 }
 
 var dialling = verbSet{
@@ -36,7 +38,7 @@ var dialling = verbSet{
 	"golang.org/x/net/http2":       {"*"},
 	"golang.org/x/net/proxy":       {"*"},
 	"golang.org/x/oauth2":          {"*"},
-	"github.com/coder/websocket":   {"*"},
+	"github.com/coder/websocket":   {"Dial*"},
 	"github.com/gorilla/websocket": {"*"},
 }
 
@@ -213,6 +215,9 @@ func TestNetworkCheckSeesWhatItIsFor(t *testing.T) {
 		{"a request from the engine", "internal/engine/a.go", `http.Get("http://127.0.0.1")`, `"net/http"`, false, true},
 		{"a name looked up", "internal/daemon/a.go", `net.LookupHost("host")`, `"net"`, false, true},
 		{"a web socket", "internal/daemon/a.go", `websocket.Dial(nil, "", nil)`, `"github.com/coder/websocket"`, false, true},
+		{"a web socket served by the daemon", "internal/daemon/a.go", `websocket.Accept(nil, nil, nil)`, `"github.com/coder/websocket"`, true, false},
+		{"a web socket served by the models' transport", "internal/model/wire/a.go", `websocket.Accept(nil, nil, nil)`, `"github.com/coder/websocket"`, true, false},
+		{"a web socket dialled by the test server", "internal/fakemodel/a.go", `websocket.Dial(nil, "", nil)`, `"github.com/coder/websocket"`, false, true},
 		{"a Unix socket in its room", "internal/place/a.go", `net.Listen("unix", "s")`, `"net"`, false, false},
 		{"a port in the sockets' room", "internal/place/a.go", `net.Listen("tcp", "s")`, `"net"`, true, true},
 		{"a network that a variable names", "client/a.go", `net.Dial(network, "s")`, `"net"`, true, true},

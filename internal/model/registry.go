@@ -48,8 +48,6 @@ func (r *Registry) missing(s Spec) string {
 		return "the family " + string(s.Family)
 	}
 	switch {
-	case s.Transport == TransportWebSocket:
-		return "the transport responses-ws"
 	case s.Auth == AuthChatGPT:
 		return "the ChatGPT sign-in"
 	case s.Auth == AuthSigV4:

@@ -14,12 +14,16 @@ import (
 // Provider is one binding of the family. It is safe for concurrent use.
 type Provider struct {
 	client  *wire.Client
+	sockets *wire.Sockets // nil: HTTP
 	info    model.Info
 	bedrock bool
 	listing wire.Listing
 }
 
-var _ model.Provider = (*Provider)(nil)
+var (
+	_ model.Provider   = (*Provider)(nil)
+	_ model.Rememberer = (*Provider)(nil)
+)
 
 // New makes a provider of a resolved spec.
 func New(name string, spec model.Spec, env wire.Env) (*Provider, error) {
@@ -34,14 +38,23 @@ func New(name string, spec model.Spec, env wire.Env) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host())}, nil
+	p := &Provider{client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host())}
+	if spec.Transport == model.TransportWebSocket {
+		p.sockets = client.Sockets(outOfStep)
+	}
+	return p, nil
 }
 
 // Info is how the provider appears in the ready line.
 func (p *Provider) Info() model.Info { return p.info }
 
 // Status is the provider's part of stats.
-func (p *Provider) Status() json.RawMessage { return p.client.Status() }
+func (p *Provider) Status() json.RawMessage {
+	if p.sockets != nil {
+		return p.sockets.Status()
+	}
+	return p.client.Status()
+}
 
 // ServesWebSearch reports whether a request with this web_search setting
 // carries the tool (providers.md 15).
@@ -51,6 +64,9 @@ func (p *Provider) ServesWebSearch(mode string) bool {
 
 // Complete makes one attempt; see model.Provider.
 func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(model.Event), rep *model.Report) (*model.Completion, error) {
+	if p.sockets != nil {
+		return p.overSocket(ctx, req, sink, rep)
+	}
 	d := newDecoder(req, rep)
 	call := &wire.Call{
 		Path:      "/responses",
