@@ -362,3 +362,33 @@ func TestChildrenOfSandboxedBots(t *testing.T) {
 		}
 	})
 }
+
+func TestServedToolsOfSandboxedBots(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, `[{"match":{"any":true},"steps":[{"calls":[{"tool":"ask","arguments":{}}]},{"text":"${last}"}]}]`)
+	k := h.start().dial()
+	k.serve("x", 60_000)
+	for _, row := range []struct {
+		name, more, gated string
+		refused           bool
+	}{
+		{"Gated", `,"sandbox":"read-only"`, "", true}, {"Ungated", `,"sandbox":"read-only"`, `,"gated":false`, false}, {"Free", "", "", false},
+	} {
+		k.ask(nil, "create", fmt.Sprintf(`"bot":%q,"model":"s/m","instructions":"","tools":[],"workspace":%q%s,"client_tools":[{"name":"ask","description":"d","parameters":{"type":"object"},"tag":"x"%s}]`,
+			row.name, h.workspace, row.more, row.gated))
+		t.Run("PR-76 "+row.name, func(t *testing.T) {
+			s := k.submit(row.name, "r", "go", "")
+			if row.refused {
+				k.follow(row.name, 0)
+				k.until("turn_finished", s.Turn)
+				if o := k.result(row.name, s.Turn); !strings.Contains(o.Text, `"error":"escalation_refused"`) {
+					t.Errorf("got %s", o.Text)
+				}
+				return
+			}
+			if p := k.push(); p.Bot != row.name {
+				t.Errorf("handed over for %s", p.Bot)
+			}
+		})
+	}
+}

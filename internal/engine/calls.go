@@ -38,6 +38,13 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 		return t.finishCall(call, *refusal)
 	}
 	if decl := t.clientTool(call.Name); decl != nil {
+		refusal, err := t.gateServed(decl)
+		if err != nil {
+			return err
+		}
+		if refusal != nil {
+			return t.finishCall(call, *refusal)
+		}
 		return t.serve(call, decl, rest)
 	}
 	place, refusal, err := t.place(call)
