@@ -30,9 +30,6 @@ type Placeholders struct {
 	ours    map[fileKey]string // made by this daemon and not yet taken away
 }
 
-// fileKey is one file of the machine.
-type fileKey struct{ dev, ino uint64 }
-
 // OpenPlaceholders opens the journal, takes away what an earlier daemon left, and
 // begins it anew. path is beside the store.
 func OpenPlaceholders(path string) (*Placeholders, error) {
@@ -250,14 +247,8 @@ func (d *Placed) Remove() {
 // Changed are the protected entries that are another file at the command's end
 // than at its start: somebody outside replaced them, and the mask went with the
 // name (sandbox.md 11).
-func (d *Placed) Changed() (paths []string) {
-	for _, path := range sortedKeys(d.was) {
-		var st unix.Stat_t
-		if err := unix.Lstat(path, &st); err != nil || key(&st) != d.was[path] {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+func (d *Placed) Changed() []string {
+	return replaced(d.was)
 }
 
 func (ph *Placeholders) noteOurs(key fileKey, path string) {
@@ -318,8 +309,6 @@ func flock(fd, how int) error {
 		}
 	}
 }
-
-func key(st *unix.Stat_t) fileKey { return fileKey{uint64(st.Dev), st.Ino} }
 
 func keyOf(fd int) (fileKey, error) {
 	var st unix.Stat_t

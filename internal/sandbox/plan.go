@@ -260,18 +260,7 @@ func (b *builder) protect(s *Setting) error {
 // guard adds what is protected in every sandbox, as far as a root covers it
 // (sandbox.md 3.3).
 func (b *builder) guard() {
-	w := b.plan.World
-	dirs := append([]string{w.AgentDir, w.SocketDir, w.FallbackDir, w.Socket}, w.Protect...)
-	var files []string
-	home := filepath.Dir(w.Store)
-	holdsRoot := slices.ContainsFunc(b.plan.Roots, func(r string) bool { return within(r, home) })
-	if holdsRoot && !within(home, w.AgentDir) {
-		var loose []string
-		files, loose = w.storeFiles()
-		dirs = append(dirs, loose...)
-	} else {
-		dirs = append(dirs, home)
-	}
+	dirs, files := b.plan.guarded()
 	for _, path := range dirs {
 		if path != "" && b.covered(path) && exists(path) {
 			b.put(Entry{Path: path, Kind: ReadOnly})
@@ -286,6 +275,23 @@ func (b *builder) guard() {
 			b.put(Entry{Path: path, Kind: AbsentFile})
 		}
 	}
+}
+
+// guarded is what is protected in every sandbox, there or not. The files are
+// those of a store that lies loose in a root; "" among the folders is none.
+func (p *Plan) guarded() (dirs, files []string) {
+	w := p.World
+	dirs = append([]string{w.AgentDir, w.SocketDir, w.FallbackDir, w.Socket}, w.Protect...)
+	if w.Store == "" {
+		return dirs, nil
+	}
+	home := filepath.Dir(w.Store)
+	holdsRoot := slices.ContainsFunc(p.Roots, func(r string) bool { return within(r, home) })
+	if holdsRoot && !within(home, w.AgentDir) {
+		files, loose := w.storeFiles()
+		return append(dirs, loose...), files
+	}
+	return append(dirs, home), nil
 }
 
 // plainRoot protects the names at the top of an ordinary root (sandbox.md 3.2).
