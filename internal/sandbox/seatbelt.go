@@ -141,9 +141,6 @@ func (s *profile) writes() {
 		return
 	}
 	s.groups = s.plan.nameGroups()
-	for i, g := range s.groups {
-		s.groups[i].param = s.bind(fmt.Sprintf("NAMES_%d", i), g.regex())
-	}
 	for i, root := range s.roots() {
 		s.allowWrites(fmt.Sprintf("WRITE_%d", i), root)
 	}
@@ -157,10 +154,15 @@ func (s *profile) allowWrites(name, root string) {
 		kept := s.bind(fmt.Sprintf("%s_NOT_%d", name, i), path)
 		filters = append(filters, not(both(kept))...)
 	}
-	for _, g := range s.groups {
-		if within(g.dir, root) {
-			filters = append(filters, fmt.Sprintf("(require-not (regex (param %q)))", g.param))
+	for i := range s.groups {
+		g := &s.groups[i]
+		if !within(g.dir, root) {
+			continue
 		}
+		if g.param == "" {
+			g.param = s.bind(fmt.Sprintf("NAMES_%d", i), g.regex())
+		}
+		filters = append(filters, fmt.Sprintf("(require-not (regex (param %q)))", g.param))
 	}
 	s.rule("(allow file-write*\n  %s)", all(filters...))
 }
@@ -305,7 +307,7 @@ type nameGroup struct {
 	dir   string
 	names []string
 	more  string // a regular expression of further names
-	param string
+	param string // "" until a rule names it
 }
 
 // above7F is a byte above 0x7F, the zero byte being none that a path can hold.
