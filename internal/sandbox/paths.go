@@ -29,9 +29,21 @@ func depth(path string) int {
 	return strings.Count(path, "/")
 }
 
-// isReal reports whether a path exists without a symbolic link in it.
-func isReal(path string) bool {
+// RealPath is the one path of a file or folder that exists: without symbolic
+// links, and on macOS in the spelling of the file system, which may fold case.
+// Every path of a World and of a Setting is of this kind, as far as it exists;
+// the sandbox compares them byte by byte. Errors are those of the file system.
+func RealPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return spelling(real)
+}
+
+// isReal reports whether a path exists and is its own RealPath.
+func isReal(path string) bool {
+	real, err := RealPath(path)
 	return err == nil && real == path
 }
 

@@ -76,7 +76,7 @@ type Call struct {
 // NewPlan plans one call. It reads the file system, and fails with
 // workspace_unavailable or sandbox_denied, whose detail names the path.
 func NewPlan(w *World, s *Setting, c Call) (*Plan, error) {
-	cwd, err := filepath.EvalSymlinks(c.Cwd)
+	cwd, err := RealPath(c.Cwd)
 	if err != nil || !isDir(cwd) {
 		return nil, protocol.Fail(protocol.WorkspaceUnavailable, "the workspace "+c.Cwd+" is gone")
 	}
@@ -439,7 +439,10 @@ func (p *Plan) Inside(path string) bool {
 		return false
 	}
 	e, ok := p.Of(path)
-	return ok && (e.Kind == Writable || e.Kind == Pinned && path != e.Path)
+	if !ok || e.Kind != Writable && (e.Kind != Pinned || path == e.Path) {
+		return false
+	}
+	return !foldsNames || !p.respelt(path)
 }
 
 // String is the plan for a log or a test: one entry a line.

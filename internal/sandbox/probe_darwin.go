@@ -95,7 +95,7 @@ func userCacheDir(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	dir, err := filepath.EvalSymlinks(strings.TrimSpace(string(out)))
+	dir, err := RealPath(strings.TrimSpace(string(out)))
 	if err != nil || !filepath.IsAbs(dir) || !isDir(dir) {
 		return ""
 	}
@@ -105,7 +105,7 @@ func userCacheDir(ctx context.Context) string {
 // helper runs the daemon's own program inside the sandbox, as a child that is
 // told what to do on its input, and gives what it prints.
 func (s *seatbelt) helper(ctx context.Context, p *Plan, program, mode string, input []byte) (out []byte, said string, err error) {
-	if program, err = filepath.EvalSymlinks(program); err != nil {
+	if program, err = RealPath(program); err != nil {
 		return nil, "", err
 	}
 	c, err := s.prepare(p, []string{program, HelperVerb, mode}, nil)

@@ -358,6 +358,20 @@ func (p *Plan) nameGroups() (groups []nameGroup) {
 	return groups
 }
 
+// respelt reports whether a path, which lies in a root, goes through a protected
+// name of it in any spelling.
+func (p *Plan) respelt(path string) bool {
+	root := ""
+	for _, e := range p.Entries { // sorted by depth: the last is the nearest
+		if e.Kind == Writable && within(path, e.Path) {
+			root = e.Path
+		}
+	}
+	return slices.ContainsFunc(p.nameGroups(), func(g nameGroup) bool {
+		return within(g.dir, root) && regexp.MustCompile(g.regex()).MatchString(path)
+	})
+}
+
 func (p *Plan) isRoot(path string) bool {
 	return slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Path == path && e.Kind == Writable })
 }
@@ -395,7 +409,7 @@ func resolved(path string) (string, bool) {
 	path = filepath.Clean(path)
 	rest := ""
 	for dir := path; ; dir = filepath.Dir(dir) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
+		if real, err := RealPath(dir); err == nil {
 			return filepath.Join(real, rest), true
 		}
 		if exists(dir) || dir == "/" {

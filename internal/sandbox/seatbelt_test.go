@@ -439,15 +439,27 @@ func TestSeatbeltDecidesAsThePlan(t *testing.T) {
 			if got && !want {
 				t.Errorf("%s may be written, and the plan says no:\n%s", path, p)
 			}
-			if !got && want && !otherName(p, path) {
+			if !got && want && !p.respelt(path) {
 				t.Errorf("%s may not be written, and the plan says yes:\n%s", path, p)
 			}
 		}
 	})
 }
 
-// otherName reports whether a path lies in another spelling of a protected name,
-// or in one that may be such.
-func otherName(p *Plan, path string) bool {
-	return slices.ContainsFunc(p.nameGroups(), func(g nameGroup) bool { return regexp.MustCompile(g.regex()).MatchString(path) })
+func TestRespelt(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	git := l.gitFolder("home/ws/.git")
+	p := l.must(roots(git, l.path("home")))
+	for path, want := range map[string]bool{
+		"home/ws/.Agents/x": true, "home/ws/.agent\u017f": true, "home/.GIT": true, "home/ws/.git/Config": true, "tmp/.codeX": true,
+		"home/ws/f": false, "home/ws/.git/index": false, "home/ws/sub/.GIT": false, "tmp/git": false,
+	} {
+		if got := p.respelt(l.path(path)); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+		if got := p.Inside(l.path(path)); got != (!want || !foldsNames) {
+			t.Errorf("%s: inside is %v", path, got)
+		}
+	}
 }

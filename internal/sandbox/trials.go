@@ -74,7 +74,7 @@ func newTrialGround() (g *trialGround, err error) {
 			g.close()
 		}
 	}()
-	if g.dir, err = filepath.EvalSymlinks(g.dir); err != nil {
+	if g.dir, err = RealPath(g.dir); err != nil {
 		return nil, err
 	}
 	for _, dir := range []string{"outer/mid/ws", "outer/wall", "sibling"} {
