@@ -97,7 +97,7 @@ func (t *task) request(v *view) (*model.Request, *bodies) {
 	return &model.Request{
 		Bot: t.name, BotID: t.bot, Turn: t.turn, Round: t.rounds, Skipped: v.skipped, Workspace: t.workspace,
 		Model: id, Instructions: v.instructions, Reasoning: v.reasoning, Tools: v.tools.encoded,
-		ToolNames: v.tools.names, AllowTools: true, Fallbacks: v.fallbacks,
+		ToolNames: v.tools.names, AllowTools: true, WebSearch: v.webSearch, Fallbacks: v.fallbacks,
 		CacheKey: fmt.Sprintf("%s-%d", e.cfg.Instance, v.cacheBot), CacheTTL: t.lim.CacheTTL,
 		MaxOutput: t.lim.MaxOutput, Stall: t.lim.Stall, Items: items, TurnState: &t.turnState,
 		IDTaken: t.idTaken, NewID: t.newID,

@@ -248,7 +248,7 @@ func (t *task) summaryCall(v *view, bot *store.Bot, k *cut, input window.Bounds)
 		return nil, err
 	}
 	call.req, call.bodies = t.request(w)
-	call.req.Model, call.req.AllowTools, call.req.WebSearch = id, false, ""
+	call.req.Model, call.req.AllowTools = id, false
 	call.req.CacheKey += "-summary"
 	call.req.TurnState = new(string)
 	return call, nil

@@ -20,7 +20,11 @@ func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
 		return err
 	}
 	h := sha256.New()
-	for _, part := range append([][]byte{[]byte(v.instructions), v.tools.encoded}, v.pinned...) {
+	parts := append([][]byte{[]byte(v.instructions), v.tools.encoded}, v.pinned...)
+	if v.webSearch != "" { // a tool ahead of the rest
+		parts = append(parts, []byte(v.webSearch))
+	}
+	for _, part := range parts {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 		h.Write(n[:])
