@@ -199,7 +199,7 @@ func (t *task) again(fail *model.Error, attempt int, spent time.Duration) error 
 	if fail.Pace() {
 		most = maxPaceAttempts
 	}
-	if !fail.Retryable() || attempt >= most || spent >= callTime {
+	if !fail.Retryable() || takesNone(fail) || attempt >= most || spent >= callTime {
 		return fail
 	}
 	if end, over := t.overBound(); over {
