@@ -16,6 +16,7 @@ import (
 	"agent/internal/engine"
 	"agent/internal/model"
 	"agent/internal/model/anthropic"
+	"agent/internal/model/chat"
 	"agent/internal/model/responses"
 	"agent/internal/model/scripted"
 	"agent/internal/model/wire"
@@ -209,7 +210,8 @@ func limitMemory(turns int) {
 // codecs are the families this build has.
 func codecs() map[model.Family]model.Codec {
 	return map[model.Family]model.Codec{
-		model.FamilyAnthropic: anthropic.Codec{}, model.FamilyResponses: responses.Codec{}, model.FamilyScripted: scripted.Codec{},
+		model.FamilyAnthropic: anthropic.Codec{}, model.FamilyResponses: responses.Codec{},
+		model.FamilyChat: chat.Codec{}, model.FamilyScripted: scripted.Codec{},
 	}
 }
 
@@ -221,6 +223,9 @@ func registryOf(specs []model.Spec, env wire.Env) (*model.Registry, error) {
 		}},
 		model.FamilyResponses: {Codec: all[model.FamilyResponses], New: func(s model.Spec) (model.Provider, error) {
 			return responses.New(s.Name, s, env)
+		}},
+		model.FamilyChat: {Codec: all[model.FamilyChat], New: func(s model.Spec) (model.Provider, error) {
+			return chat.New(s.Name, s, env)
 		}},
 		model.FamilyScripted: {Codec: all[model.FamilyScripted], New: func(s model.Spec) (model.Provider, error) {
 			return scripted.New(strings.TrimPrefix(s.URL, "builtin"))
