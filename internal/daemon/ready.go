@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 
+	"agent/internal/model"
 	"agent/internal/store"
 	"agent/protocol"
 )
@@ -29,9 +30,13 @@ func (d *Daemon) providers() map[string]protocol.ProviderInfo {
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
 		i := p.Info()
-		list[name] = protocol.ProviderInfo{
+		info := protocol.ProviderInfo{
 			Family: string(i.Family), URL: i.URL, Transport: i.Transport, Plaintext: i.Plaintext, Auth: i.Auth, KeyEnv: i.KeyEnv,
 		}
+		if d.opt.ProxyOf != nil && i.Transport != model.TransportLocal {
+			info.Proxy = d.opt.ProxyOf(i.URL)
+		}
+		list[name] = info
 	}
 	return list
 }

@@ -140,6 +140,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	keyVars := takeKeys(known, specs, log)
+	takeProxies(known, os.Getenv)
 	limits := set.Limits
 	transports := wire.NewTransports(wire.Options{Connections: int(limits.Connections), Connecting: int(limits.Connecting)})
 	registry, err := registryOf(specs, wire.Env{
@@ -151,7 +152,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	}
 	opt = Options{
 		Store: path, Socket: set.Socket, Version: set.Version, Limits: limits, Walls: walls, Protect: protect,
-		Registry: registry, Log: log, InFlight: transports.InFlightByShard,
+		Registry: registry, Log: log, InFlight: transports.InFlightByShard, ProxyOf: transports.ProxyOf,
 		Engine: engine.Config{
 			Providers: map[string]model.Provider{}, Codecs: codecs(), Tools: tool.All(), Redact: known,
 			Limits: engine.Limits{
