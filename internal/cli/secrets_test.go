@@ -182,6 +182,23 @@ func record(t *testing.T, g *ground) *recorder {
 	return k
 }
 
+// refuses makes a request that must be refused with a code.
+func (k *recorder) refuses(code, op, members string) {
+	k.t.Helper()
+	id := k.send(op, members)
+	text, err := k.r.ReadBytes('\n')
+	var l struct {
+		ID    json.RawMessage
+		Error string
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &l)
+	}
+	if err != nil || string(l.ID) != id || l.Error != code {
+		k.t.Errorf("%s%s: got %s, want %s: %v", op, members, text, code, err)
+	}
+}
+
 func (k *recorder) line() map[string]json.RawMessage {
 	text, err := k.r.ReadBytes('\n')
 	if err != nil {
