@@ -5,20 +5,42 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
-
-	"agent/internal/model/modeltest"
 )
 
-// keyServer answers well and lets a test see what each request carried.
-func keyServer(t *testing.T) *modeltest.Server {
-	return modeltest.Serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+// keyServer answers well and keeps what each request carried.
+type keyServer struct {
+	*httptest.Server
+	mu     sync.Mutex
+	keys   []string // the authorization header
+	bodies []string
+}
+
+func newKeyServer(t *testing.T) *keyServer {
+	s := &keyServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		s.keys, s.bodies = append(s.keys, r.Header.Get("authorization")), append(s.bodies, string(body))
+		s.mu.Unlock()
 		w.Header().Set("content-type", "text/event-stream")
 		io.WriteString(w, wellStream["responses"])
-	})
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// asked gives the keys and the bodies of all requests so far.
+func (s *keyServer) asked() (keys, bodies []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.keys), slices.Clone(s.bodies)
 }
 
 // envFile writes ~/.agent/env.
@@ -56,7 +78,7 @@ func TestWhereKeysComeFrom(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			s := keyServer(t)
+			s := newKeyServer(t)
 			g := newGround(t, append(row.env, "AGENT_PROVIDER=p=responses,"+s.URL+",K")...)
 			path := g.envFile(row.mode, "K="+fromFile+"\n")
 			r := g.run("run", "--new", "--bot", "B", "--model", "p/m", "hi")
@@ -67,16 +89,13 @@ func TestWhereKeysComeFrom(t *testing.T) {
 				if r.status != 1 || r.code() != "env_file_permissions" || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, fmt.Sprintf("%04o", row.mode)) {
 					t.Errorf("exit %d: %s", r.status, r.stderr)
 				}
-				if s.Count() > 0 || len(g.made()) > 0 {
-					t.Errorf("%d requests; made %q", s.Count(), g.made())
+				if keys, _ := s.asked(); len(keys) > 0 || len(g.made()) > 0 {
+					t.Errorf("%d requests; made %q", len(keys), g.made())
 				}
 				return
 			}
-			if r.status != 0 || s.Count() != 1 {
-				t.Fatalf("exit %d, %d requests: %s", r.status, s.Count(), r.stderr)
-			}
-			if req, _ := s.Request(0); req.Header.Get("authorization") != "Bearer "+row.want {
-				t.Errorf("the provider saw %q", req.Header.Get("authorization"))
+			if keys, _ := s.asked(); r.status != 0 || !slices.Equal(keys, []string{"Bearer " + row.want}) {
+				t.Fatalf("exit %d, the provider saw %q: %s", r.status, keys, r.stderr)
 			}
 			t.Run("PO-80 nothing else below the home holds a key", func(t *testing.T) {
 				found := map[string][]byte{}
@@ -93,15 +112,15 @@ func TestWhereKeysComeFrom(t *testing.T) {
 
 func TestModelReferences(t *testing.T) {
 	t.Parallel()
-	s := keyServer(t)
+	s := newKeyServer(t)
 	g := newGround(t, "AGENT_PROVIDER=openrouter=responses,"+s.URL)
 	t.Run("PV-8 a model is the provider up to the first slash, and its id all after it", func(t *testing.T) {
 		out := g.must("run", "--new", "--bot", "B", "--model", "openrouter/vendor/model:free", "hi")
 		if !strings.Contains(out, "Well.") {
 			t.Errorf("the answer is %s", out)
 		}
-		if _, body := s.Request(0); !strings.Contains(string(body), `"model":"vendor/model:free"`) {
-			t.Errorf("the provider was asked %s", body)
+		if _, bodies := s.asked(); len(bodies) != 1 || !strings.Contains(bodies[0], `"model":"vendor/model:free"`) {
+			t.Errorf("the provider was asked %s", bodies)
 		}
 		if shown := g.must("show", "--bot", "B"); !strings.Contains(shown, `"provider":"openrouter"`) || !strings.Contains(shown, `"model":"vendor/model:free"`) {
 			t.Errorf("the bot's record is %s", shown)
@@ -114,8 +133,30 @@ func TestModelReferences(t *testing.T) {
 			k.refuses("invalid_model", "create", fmt.Sprintf(`,"bot":"C%d","model":%s,"instructions":"","tools":[]`, i, model))
 			k.refuses("invalid_model", "submit", fmt.Sprintf(`,"bot":"B","request_id":"m%d","prompt":"x","model":%s`, i, model))
 		}
-		if s.Count() != 1 {
-			t.Errorf("%d requests", s.Count())
+		if _, bodies := s.asked(); len(bodies) != 1 {
+			t.Errorf("%d requests", len(bodies))
+		}
+	})
+}
+
+func TestStatedTransport(t *testing.T) {
+	t.Parallel()
+	s := newKeyServer(t)
+	g := newGround(t, "AGENT_PROVIDER=openai=responses,"+s.URL)
+	g.must("start")
+	t.Run("PV-3 a stated transport that the daemon's is not is named, and nothing is submitted", func(t *testing.T) {
+		r := g.run("run", "--new", "--bot", "B", "--model", "openai/m", "--provider", "openai=responses-ws,"+s.URL, "hi")
+		if r.status != 1 || r.code() != "daemon_configuration_mismatch" || !strings.Contains(r.stderr, "transport websocket but daemon has http") {
+			t.Errorf("exit %d: %s", r.status, r.stderr)
+		}
+		if keys, _ := s.asked(); len(keys) > 0 || strings.Contains(g.must("ls"), `"B"`) {
+			t.Error("something was submitted")
+		}
+	})
+	t.Run("PV-3 another AGENT_PROVIDER is no conflict", func(t *testing.T) {
+		g.env = append(g.env, "AGENT_PROVIDER=openai=responses-ws,"+s.URL)
+		if out := g.must("run", "--new", "--bot", "B", "--model", "openai/m", "hi"); !strings.Contains(out, "Well.") {
+			t.Errorf("the answer is %s", out)
 		}
 	})
 }
