@@ -99,7 +99,28 @@ func (a *app) discover(ctx context.Context, c *common, s *startup) error {
 	if err := modelsfile.Write(path, text); err != nil {
 		return fmt.Errorf("writing the models list: %w", err)
 	}
+	if a.pretty {
+		for _, note := range serverNotes(l.ready.Providers) {
+			fmt.Fprintf(a.stderr, "agent: %s\n", note)
+		}
+	}
 	return a.printDiscovered(path, results)
+}
+
+// serverNotes is what a person has to see to at the local servers among the
+// providers (providers.md 9), one line for each.
+func serverNotes(providers map[string]protocol.ProviderInfo) (notes []string) {
+	for _, server := range []struct{ name, note string }{
+		{"ollama", "Ollama cuts long prompts without a word: set OLLAMA_CONTEXT_LENGTH to 32768 or more"},
+		{"llamacpp", "llama-server calls tools only when it is started with --jinja; --ctx-size sets its context"},
+		{"vllm", "vLLM calls tools only with --enable-auto-tool-choice --tool-call-parser NAME"},
+		{"lmstudio", "LM Studio loads a model when it is first asked; whether tools work is the model's affair"},
+	} {
+		if providers[server.name].Family == "chat" {
+			notes = append(notes, server.name+": "+server.note)
+		}
+	}
+	return notes
 }
 
 func (a *app) printDiscovered(path string, results map[string]modelsfile.Result) error {

@@ -167,6 +167,8 @@ type recorder struct {
 	all  bytes.Buffer
 	next int
 	ends map[string]string // how each bot's last turn ended
+
+	calls []struct{ turn, id string } // tool calls that are done
 }
 
 func record(t *testing.T, g *ground) *recorder {
@@ -210,6 +212,13 @@ func (k *recorder) line() map[string]json.RawMessage {
 	}
 	if l["error"] != nil && l["id"] != nil {
 		k.t.Fatalf("a request was refused: %s", text)
+	}
+	if string(l["event"]) == `"tool_completed"` {
+		var data struct {
+			ID string `json:"call_id"`
+		}
+		json.Unmarshal(l["data"], &data)
+		k.calls = append(k.calls, struct{ turn, id string }{string(l["turn"]), data.ID})
 	}
 	if string(l["event"]) == `"turn_finished"` {
 		k.ends[strings.Trim(string(l["bot"]), `"`)] = string(l["data"])
@@ -323,6 +332,17 @@ func TestNoSecretIsWritten(t *testing.T) {
 	k.tools(t, g, well, keys)
 	k.everything(slices.Collect(maps.Keys(want)))
 
+	longest := 0
+	for _, c := range k.calls {
+		for _, stream := range []string{"stdout", "stderr"} {
+			// What is kept compressed; not every call keeps anything.
+			r := agent("artifact", "--bot", "tools", "--turn", c.turn, "--call", c.id, "--stream", stream, "--raw")
+			longest = max(longest, strings.Count(r.stdout, "[REDACTED]"))
+		}
+	}
+	if longest < 2000 {
+		t.Errorf("the longest output that was kept has %d marks: nothing was tried", longest)
+	}
 	agent("stats")
 	agent("show", "--bot", "tools")
 	agent("history", "--bot", "tools")
@@ -411,7 +431,7 @@ func (k *recorder) tools(t *testing.T, g *ground, s *fakemodel.Server, keys map[
 	}
 	s.Queue(
 		fakemodel.Say("a", shell("cat keys; cat keys >&2; env"), shell(`sh -c 'cat keys; exit 3'`), fakemodel.Call("read", `{"path":"keys"}`)),
-		fakemodel.Say("b", shell("head -c 30 keys; sleep 0.05; tail -c +31 keys"), shell("i=0; while [ $i -lt 400 ]; do cat keys; echo $i; i=$((i+1)); done")),
+		fakemodel.Say("b", shell("head -c 30 keys; sleep 0.05; tail -c +31 keys"), shell("cp keys k; for i in 1 2 3 4 5 6 7 8 9 10 11; do cat k k > l; mv l k; done; cat k")),
 		fakemodel.Say("c", shell("cat no-such-file $(cat keys)"), fakemodel.Call("edit", `{"path":"keys","old":"no such text","new":"x"}`),
 			fakemodel.Call("shell", `{"command":"cat keys; sleep 0.1; cat keys","background":true}`)),
 		fakemodel.Say("done"),
