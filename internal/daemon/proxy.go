@@ -5,8 +5,25 @@ import (
 	"net/url"
 	"strings"
 
+	"agent/internal/model"
 	"agent/internal/secret"
+	"agent/protocol"
 )
+
+// withProxies adds the proxy on the way to each provider, without its
+// credentials.
+func (d *Daemon) withProxies(list map[string]protocol.ProviderInfo) map[string]protocol.ProviderInfo {
+	if d.opt.ProxyOf == nil {
+		return list
+	}
+	for name, p := range list {
+		if p.Transport != model.TransportLocal {
+			p.Proxy = d.opt.ProxyOf(p.URL)
+			list[name] = p
+		}
+	}
+	return list
+}
 
 // takeProxies makes the credentials of the environment's proxies known to the
 // redactor: a proxy that refuses may repeat them in its status line, which

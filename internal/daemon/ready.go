@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 
-	"agent/internal/model"
 	"agent/internal/store"
 	"agent/protocol"
 )
@@ -14,7 +13,7 @@ func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 	instance, lineage := d.store.Identity()
 	r := &protocol.Ready{
 		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion(),
-		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.providers(),
+		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.withProxies(d.providers()),
 		Version: d.opt.Version, Sandbox: protocol.SandboxInfo{Available: new(bool), Detail: "this build has no sandbox"},
 		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
 	}
@@ -30,13 +29,9 @@ func (d *Daemon) providers() map[string]protocol.ProviderInfo {
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
 		i := p.Info()
-		info := protocol.ProviderInfo{
+		list[name] = protocol.ProviderInfo{
 			Family: string(i.Family), URL: i.URL, Transport: i.Transport, Plaintext: i.Plaintext, Auth: i.Auth, KeyEnv: i.KeyEnv,
 		}
-		if d.opt.ProxyOf != nil && i.Transport != model.TransportLocal {
-			info.Proxy = d.opt.ProxyOf(i.URL)
-		}
-		list[name] = info
 	}
 	return list
 }

@@ -134,13 +134,13 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 		return opt, err
 	}
 	known := &secret.Values{}
+	takeProxies(known, os.Getenv)
 	specs, err := model.ParseSpecs(set.Providers)
 	if err != nil {
 		return opt, err
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	keyVars := takeKeys(known, specs, log)
-	takeProxies(known, os.Getenv)
 	limits := set.Limits
 	transports := wire.NewTransports(wire.Options{Connections: int(limits.Connections), Connecting: int(limits.Connecting)})
 	registry, err := registryOf(specs, wire.Env{
@@ -152,7 +152,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	}
 	opt = Options{
 		Store: path, Socket: set.Socket, Version: set.Version, Limits: limits, Walls: walls, Protect: protect,
-		Registry: registry, Log: log, InFlight: transports.InFlightByShard, ProxyOf: transports.ProxyOf,
+		Registry: registry, Log: log, InFlight: transports.InFlightByShard,
 		Engine: engine.Config{
 			Providers: map[string]model.Provider{}, Codecs: codecs(), Tools: tool.All(), Redact: known,
 			Limits: engine.Limits{
@@ -165,6 +165,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},
 	}
+	opt.ProxyOf = transports.ProxyOf
 	if limits.RetainTurns != nil {
 		opt.Engine.Limits.RetainTurns = *limits.RetainTurns
 	}
