@@ -35,8 +35,11 @@ type Options struct {
 	Engine   engine.Config // Store, Live, StorePath, SocketPath and Instance are filled in here
 	// InFlight is the transport's part of stats.
 	InFlight func() []int
-	Log      *slog.Logger
-	Faults   *store.Faults
+	// ProxyOf names the proxy on the way to a provider's URL, "" for none; nil
+	// knows of none.
+	ProxyOf func(url string) string
+	Log     *slog.Logger
+	Faults  *store.Faults
 
 	Stdin  io.Reader
 	Stdout io.Writer

@@ -13,7 +13,7 @@ func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 	instance, lineage := d.store.Identity()
 	r := &protocol.Ready{
 		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion(),
-		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.providers(),
+		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.withProxies(d.providers()),
 		Version: d.opt.Version, Sandbox: d.sandboxInfo(),
 		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
 	}

@@ -135,6 +135,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 		return opt, err
 	}
 	known := &secret.Values{}
+	takeProxies(known, os.Getenv)
 	specs, err := model.ParseSpecs(set.Providers)
 	if err != nil {
 		return opt, err
@@ -165,6 +166,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},
 	}
+	opt.ProxyOf = transports.ProxyOf
 	if limits.RetainTurns != nil {
 		opt.Engine.Limits.RetainTurns = *limits.RetainTurns
 	}

@@ -157,6 +157,14 @@ func FuzzParseFailure(f *testing.F) {
 	f.Add([]byte(`{"error":{"message":"m","type":"t","code":1}}`), "application/json")
 	f.Add([]byte(`"x"`), "text/plain")
 	f.Add([]byte("try again in 6m0s"), "text/plain")
+	for _, name := range []string{"anthropic/testdata/A4-429.http", "anthropic/testdata/A4-529.http", "responses/testdata/R3-429.http", "responses/testdata/R3-quota.http"} {
+		text, err := os.ReadFile("../" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, body, _ := strings.Cut(string(text), "\n\n")
+		f.Add([]byte(body), "application/json")
+	}
 	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
 		got := ParseFailure(body, contentType)
 		if d := NamedDelay(got.Message); d < 0 || d > longestDelay {

@@ -318,8 +318,12 @@ func mediaType(contentType string) string {
 
 func expectedSSE(status int, contentType string, f Failure) *model.Error {
 	what := "no content-type"
-	if contentType != "" {
-		what = "content-type " + strings.ToValidUTF8(contentType[:min(len(contentType), 100)], "")
+	switch {
+	case len(contentType) > 100:
+		// Not cut: a part may end inside a credential, which nothing would mask.
+		what = fmt.Sprintf("a content-type of %d bytes", len(contentType))
+	case contentType != "":
+		what = "content-type " + strings.ToValidUTF8(contentType, "")
 	}
 	detail := fmt.Sprintf("HTTP %d, %s", status, what)
 	if f.Message != "" {
