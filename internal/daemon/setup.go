@@ -16,6 +16,7 @@ import (
 	"agent/internal/engine"
 	"agent/internal/model"
 	"agent/internal/model/anthropic"
+	"agent/internal/model/chatgpt"
 	"agent/internal/model/responses"
 	"agent/internal/model/scripted"
 	"agent/internal/model/wire"
@@ -140,11 +141,18 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	keyVars := takeKeys(known, specs, log)
+	file, err := chatgpt.DefaultFile()
+	if err != nil {
+		return opt, err
+	}
 	limits := set.Limits
 	transports := wire.NewTransports(wire.Options{Connections: int(limits.Connections), Connecting: int(limits.Connecting)})
+	login := &signIn{file: file, send: transports, known: known, version: set.Version}
+	login.claim(specs)
 	registry, err := registryOf(specs, wire.Env{
 		Transports: transports, Getenv: os.Getenv, Version: set.Version,
-		Redact: func(s string) string { return string(known.Bytes([]byte(s))) },
+		Redact:     func(s string) string { return string(known.Bytes([]byte(s))) },
+		Credential: login.credential,
 	})
 	if err != nil {
 		return opt, err
