@@ -64,7 +64,10 @@ func plan(h http.Header) json.RawMessage {
 	for _, name := range []string{"primary", "secondary"} {
 		figure := func(what string) (float64, bool) {
 			n, ok := wire.Figure(h.Get("x-codex-" + name + "-" + what))
-			return n, ok && n < 1<<53
+			if !ok || n >= 1<<53 {
+				return 0, false
+			}
+			return n, true
 		}
 		used, ok := figure("used-percent")
 		if !ok {

@@ -172,7 +172,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) *model.Error 
 		explainAWS(e, kind)
 	}
 	if e.Code == "provider_quota_exhausted" && f.ResetsAt > 0 {
-		e.Detail = strings.TrimPrefix(e.Detail+"; ", "; ") + "the limit resets at " + time.Unix(f.ResetsAt, 0).UTC().Format(time.RFC3339)
+		e.Detail = strings.TrimPrefix(strings.TrimSuffix(e.Detail, ".")+"; ", "; ") + "the limit resets at " + time.Unix(f.ResetsAt, 0).UTC().Format(time.RFC3339)
 	}
 	e.Retry = RetryAfter(resp.Header, time.Now())
 	if e.Retry == 0 && resp.StatusCode == http.StatusTooManyRequests {
