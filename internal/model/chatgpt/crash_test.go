@@ -18,6 +18,7 @@ import (
 
 	"agent/internal/model"
 	"agent/internal/model/chatgpt"
+	"agent/internal/model/chatgpt/chatgpttest"
 	"agent/internal/secret"
 )
 
@@ -170,10 +171,12 @@ func TestARenewalOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	looked := make(chan string, 1)
-	p.server.Answering = func(int) {
-		now, _ := os.ReadFile(p.file.Path)
-		looked <- string(now)
-	}
+	p.server.Set(func(s *chatgpttest.Server) {
+		s.Answering = func(int) {
+			now, _ := os.ReadFile(p.file.Path)
+			looked <- string(now)
+		}
+	})
 	_, out := p.child(limitVar + "=1")
 	first, err := out.ReadString('\n')
 	if err != nil || !strings.HasPrefix(first, "provider_connection_failed: the renewed sign-in cannot be written to "+p.file.Path) {

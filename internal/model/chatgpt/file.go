@@ -158,8 +158,10 @@ func printable(text string) bool {
 func (s *SignIn) encode() []byte {
 	b := []byte(`{"version":` + strconv.Itoa(fileVersion))
 	for _, field := range []struct{ name, value string }{
-		{"account_id", s.Account}, {"access_token", s.Access.Reveal()},
-		{"refresh_token", s.Refresh.Reveal()}, {"id_token", s.ID.Reveal()},
+		{"account_id", s.Account},
+		{"access_token", s.Access.Reveal()},
+		{"refresh_token", s.Refresh.Reveal()},
+		{"id_token", s.ID.Reveal()},
 	} {
 		b = model.AppendString(append(b, `,"`+field.name+`":`...), field.value)
 	}

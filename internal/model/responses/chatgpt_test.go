@@ -61,7 +61,8 @@ func TestPlanHeaders(t *testing.T) {
 	}{
 		{"none", map[string]string{"x-request-id": "r"}, ""},
 		{
-			"both windows", map[string]string{
+			"both windows",
+			map[string]string{
 				"x-codex-primary-used-percent": "12.5", "x-codex-primary-window-minutes": "300", "x-codex-primary-reset-at": "1767323045",
 				"x-codex-secondary-used-percent": "0", "x-codex-secondary-window-minutes": "10080",
 			},

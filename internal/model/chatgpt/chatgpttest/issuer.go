@@ -70,6 +70,13 @@ func New(t testing.TB) *Server {
 	return s
 }
 
+// Set sets fields of a server that another process will ask.
+func (s *Server) Set(set func(*Server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set(s)
+}
+
 // JWT is a token that says when it ends and whose it is; serial tells tokens
 // apart.
 func JWT(account string, expires time.Time, serial int) string {

@@ -27,7 +27,8 @@ func TestTheChallengeOfAVerifier(t *testing.T) {
 	if got := challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"); got != "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" {
 		t.Errorf("got %s", got)
 	}
-	if len(random(64)) != 86 || len(random(32)) != 43 || random(32) == random(32) {
+	one, other := random(32), random(32)
+	if len(random(64)) != 86 || len(one) != 43 || one == other {
 		t.Error("the random texts are not what they should be")
 	}
 }
