@@ -76,13 +76,13 @@ func freePort(t *testing.T) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-func TestPO10TheSignInListensOn127001AloneAndWhileItLasts(t *testing.T) {
+func TestTheSignInsListener(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
 		end  os.Signal // nil: the sign-in succeeds
 		want int
-	}{{"CL-75 a sign-in", nil, 0}, {"one that Ctrl-C ends", syscall.SIGINT, 130}, {"one that is terminated", syscall.SIGTERM, 143}} {
+	}{{"PO-10 CL-75 a sign-in listens on 127.0.0.1 alone, while it lasts", nil, 0}, {"one that Ctrl-C ends", syscall.SIGINT, 130}, {"one that is terminated", syscall.SIGTERM, 143}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := chatgpttest.New(t)

@@ -223,17 +223,19 @@ func TestAgentLinksNoScreenModules(t *testing.T) {
 }
 
 // The daemon has no way to listen on a TCP port, not even for a sign-in.
-func TestPO10TheDaemonLinksNoSignIn(t *testing.T) {
+func TestTheDaemonLinksNoSignIn(t *testing.T) {
 	t.Parallel()
-	out, err := goList("-deps", "./internal/daemon")
-	if err != nil {
-		t.Fatal(err)
-	}
-	linked := strings.Fields(string(out))
-	if !slices.Contains(linked, "agent/internal/model/chatgpt") {
-		t.Fatal("the sign-in's file is not linked: the list was not read")
-	}
-	if slices.Contains(linked, "agent/internal/model/chatgpt/signin") {
-		t.Error("the daemon links the sign-in's listener, which is for the command alone")
-	}
+	t.Run("PO-10 the daemon links no listener for a sign-in", func(t *testing.T) {
+		out, err := goList("-deps", "./internal/daemon")
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		if !slices.Contains(linked, "agent/internal/model/chatgpt") {
+			t.Fatal("the sign-in's file is not linked: the list was not read")
+		}
+		if slices.Contains(linked, "agent/internal/model/chatgpt/signin") {
+			t.Error("the daemon links the sign-in's listener, which is for the command alone")
+		}
+	})
 }

@@ -82,44 +82,46 @@ func at(k *Keys, d time.Duration) {
 	k.now = func() time.Time { return then }
 }
 
-func TestPV49KeysThatEndSoon(t *testing.T) {
-	c := newCommand(t)
-	c.keys("AKID-FIRST", 4*time.Minute)
-	k := c.open()
-	if source, unresolved := k.Source(); source != FromCommand || unresolved != nil || c.runs() != 1 {
-		t.Fatalf("got %s, %v after %d runs", source, unresolved, c.runs())
-	}
-	c.keys("AKID-SECOND", 4*time.Minute)
-	var group sync.WaitGroup
-	for range 20 {
-		group.Go(func() {
-			if got := c.id(k); got != "AKID-SECOND" {
-				t.Errorf("got %s", got)
-			}
-		})
-	}
-	group.Wait()
-	if n := c.runs(); n != 2 {
-		t.Errorf("the command ran %d times", n)
-	}
-	c.answer("echo 'the session has ended' >&2; exit 255")
-	at(k, 20*time.Second)
-	if got := c.id(k); got != "AKID-SECOND" || c.runs() != 3 {
-		t.Errorf("after a failed renewal: %s, %d runs", got, c.runs())
-	}
-	if got := c.id(k); got != "AKID-SECOND" || c.runs() != 3 {
-		t.Errorf("a moment later: %s, %d runs", got, c.runs())
-	}
-	at(k, 5*time.Minute)
-	got := c.id(k)
-	if !strings.HasPrefix(got, "provider_aws_credentials_unavailable: ") || !strings.Contains(got, "the session has ended") {
-		t.Errorf("when they have ended: %s", got)
-	}
-	for _, text := range []string{"AKID-FIRST", "secret-of-AKID-SECOND", "token-of-AKID-SECOND"} {
-		if string(c.known.Bytes([]byte(text))) != secret.Mark {
-			t.Errorf("%s is not masked", text)
+func TestKeysThatEndSoon(t *testing.T) {
+	t.Run("PV-49 keys that end soon are renewed once, and kept while they work", func(t *testing.T) {
+		c := newCommand(t)
+		c.keys("AKID-FIRST", 4*time.Minute)
+		k := c.open()
+		if source, unresolved := k.Source(); source != FromCommand || unresolved != nil || c.runs() != 1 {
+			t.Fatalf("got %s, %v after %d runs", source, unresolved, c.runs())
 		}
-	}
+		c.keys("AKID-SECOND", 4*time.Minute)
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() {
+				if got := c.id(k); got != "AKID-SECOND" {
+					t.Errorf("got %s", got)
+				}
+			})
+		}
+		group.Wait()
+		if n := c.runs(); n != 2 {
+			t.Errorf("the command ran %d times", n)
+		}
+		c.answer("echo 'the session has ended' >&2; exit 255")
+		at(k, 20*time.Second)
+		if got := c.id(k); got != "AKID-SECOND" || c.runs() != 3 {
+			t.Errorf("after a failed renewal: %s, %d runs", got, c.runs())
+		}
+		if got := c.id(k); got != "AKID-SECOND" || c.runs() != 3 {
+			t.Errorf("a moment later: %s, %d runs", got, c.runs())
+		}
+		at(k, 5*time.Minute)
+		got := c.id(k)
+		if !strings.HasPrefix(got, "provider_aws_credentials_unavailable: ") || !strings.Contains(got, "the session has ended") {
+			t.Errorf("when they have ended: %s", got)
+		}
+		for _, text := range []string{"AKID-FIRST", "secret-of-AKID-SECOND", "token-of-AKID-SECOND"} {
+			if string(c.known.Bytes([]byte(text))) != secret.Mark {
+				t.Errorf("%s is not masked", text)
+			}
+		}
+	})
 }
 
 func TestKeysWithoutAnEndAreAskedForOnce(t *testing.T) {

@@ -106,77 +106,83 @@ func (p *place) tokens() int {
 	return n
 }
 
-func TestPV43TwoDaemonsRenewOnce(t *testing.T) {
+func TestTwoDaemonsRenewOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, time.Now().Add(-time.Hour))
-	daemons := []*chatgpt.Login{p.open(), p.open()}
-	var group sync.WaitGroup
-	for i := range 40 {
-		group.Go(func() {
-			if status, e := p.call(daemons[i%2]); status != http.StatusOK {
-				t.Errorf("status %d, %v", status, e)
-			}
-		})
-	}
-	group.Wait()
-	if n := p.tokens(); n != 1 {
-		t.Errorf("%d renewals reached the issuer", n)
-	}
-	if got := p.held().Refresh.Reveal(); got != "refresh-token-2" {
-		t.Errorf("the file holds %s", got)
-	}
+	t.Run("PV-43 two daemons with an ended token ask once, and both go on", func(t *testing.T) {
+		p := newPlace(t, time.Now().Add(-time.Hour))
+		daemons := []*chatgpt.Login{p.open(), p.open()}
+		var group sync.WaitGroup
+		for i := range 40 {
+			group.Go(func() {
+				if status, e := p.call(daemons[i%2]); status != http.StatusOK {
+					t.Errorf("status %d, %v", status, e)
+				}
+			})
+		}
+		group.Wait()
+		if n := p.tokens(); n != 1 {
+			t.Errorf("%d renewals reached the issuer", n)
+		}
+		if got := p.held().Refresh.Reveal(); got != "refresh-token-2" {
+			t.Errorf("the file holds %s", got)
+		}
+	})
 }
 
-func TestPV44AnEndedSignInIsAskedForOnce(t *testing.T) {
+func TestAnEndedSignIn(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{
-		`{"error":{"code":"refresh_token_reused","message":"used"}}`, `{"error":"invalid_grant"}`,
-		`{"code":"refresh_token_expired"}`, `{"error":"refresh_token_invalidated","error_description":"x"}`,
-	} {
-		p := newPlace(t, time.Now().Add(-time.Hour))
-		p.server.Refuse = func(int) (int, string) { return http.StatusUnauthorized, body }
+	t.Run("PV-44 a sign-in that is over is asked for once, until the file changes", func(t *testing.T) {
+		for _, body := range []string{
+			`{"error":{"code":"refresh_token_reused","message":"used"}}`, `{"error":"invalid_grant"}`,
+			`{"code":"refresh_token_expired"}`, `{"error":"refresh_token_invalidated","error_description":"x"}`,
+		} {
+			p := newPlace(t, time.Now().Add(-time.Hour))
+			p.server.Refuse = func(int) (int, string) { return http.StatusUnauthorized, body }
+			l := p.open()
+			for range 11 {
+				_, e := p.call(l)
+				if code(e) != "provider_login_expired" || !strings.Contains(e.Detail, "agent login chatgpt") || e.Retryable() {
+					t.Fatalf("%s: got %v", body, e)
+				}
+			}
+			if n := p.tokens(); n != 1 {
+				t.Errorf("%s: the issuer was asked %d times", body, n)
+			}
+			p.put(p.server.SignIn(time.Now().Add(time.Hour)))
+			if status, e := p.call(l); status != http.StatusOK {
+				t.Errorf("after a new sign-in: %d, %v", status, e)
+			}
+		}
+	})
+}
+
+func TestARefusedToken(t *testing.T) {
+	t.Parallel()
+	t.Run("PV-45 a refused token is renewed once", func(t *testing.T) {
+		p := newPlace(t, time.Now().Add(time.Hour))
 		l := p.open()
-		for range 11 {
-			_, e := p.call(l)
-			if code(e) != "provider_login_expired" || !strings.Contains(e.Detail, "agent login chatgpt") || e.Retryable() {
-				t.Fatalf("%s: got %v", body, e)
+		p.server.Revoke()
+		if _, e := p.call(l); code(e) != "provider_login_refreshed" || !e.Retryable() {
+			t.Fatalf("got %v", e)
+		}
+		if status, e := p.call(l); status != http.StatusOK {
+			t.Fatalf("the repeat: %d, %v", status, e)
+		}
+		p.server.Revoke()
+		for range 3 {
+			if _, e := p.call(l); code(e) != "provider_login_rejected" || !strings.Contains(e.Detail, p.file.Path) {
+				t.Fatalf("got %v", e)
 			}
 		}
 		if n := p.tokens(); n != 1 {
-			t.Errorf("%s: the issuer was asked %d times", body, n)
+			t.Errorf("the issuer was asked %d times", n)
 		}
-		p.put(p.server.SignIn(time.Now().Add(time.Hour)))
-		if status, e := p.call(l); status != http.StatusOK {
-			t.Errorf("after a new sign-in: %d, %v", status, e)
+		later := time.Now().Add(10 * time.Minute)
+		l.SetNow(func() time.Time { return later })
+		if _, e := p.call(l); code(e) != "provider_login_refreshed" {
+			t.Errorf("ten minutes later: %v", e)
 		}
-	}
-}
-
-func TestPV45ARefusedTokenIsRenewedOnce(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t, time.Now().Add(time.Hour))
-	l := p.open()
-	p.server.Revoke()
-	if _, e := p.call(l); code(e) != "provider_login_refreshed" || !e.Retryable() {
-		t.Fatalf("got %v", e)
-	}
-	if status, e := p.call(l); status != http.StatusOK {
-		t.Fatalf("the repeat: %d, %v", status, e)
-	}
-	p.server.Revoke()
-	for range 3 {
-		if _, e := p.call(l); code(e) != "provider_login_rejected" || !strings.Contains(e.Detail, p.file.Path) {
-			t.Fatalf("got %v", e)
-		}
-	}
-	if n := p.tokens(); n != 1 {
-		t.Errorf("the issuer was asked %d times", n)
-	}
-	later := time.Now().Add(10 * time.Minute)
-	l.SetNow(func() time.Time { return later })
-	if _, e := p.call(l); code(e) != "provider_login_refreshed" {
-		t.Errorf("ten minutes later: %v", e)
-	}
+	})
 }
 
 func TestConcurrentRefusalsReuseWhatIsInstalled(t *testing.T) {
@@ -319,46 +325,48 @@ func TestALogoutEndsTheUseAtOnce(t *testing.T) {
 	}
 }
 
-func TestPV47WhereTheTokensGo(t *testing.T) {
+func TestWhereTheTokensGo(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t, time.Now().Add(time.Hour))
-	usual := chatgpt.New(chatgpttest.JWT("acc-1", time.Now().Add(time.Hour), 1), "refresh-token", "", time.Now())
-	for _, row := range []struct {
-		url         string
-		usual, test bool
-	}{
-		{"https://chatgpt.com/backend-api/codex/responses", true, false},
-		{"https://chatgpt.com:443/backend-api/codex/models", true, false},
-		{"wss://chatgpt.com/backend-api/codex/responses", true, false},
-		{"http://chatgpt.com/backend-api/codex/responses", false, false},
-		{"https://chatgpt.com:8443/backend-api/codex/responses", false, false},
-		{"https://chatgpt.com/backend-api/codexx/responses", false, false},
-		{"https://chatgpt.com/other", false, false},
-		{"https://chatgpt.com.attacker.test/backend-api/codex/responses", false, false},
-		{"https://attacker.test/backend-api/codex/responses", false, false},
-		{p.server.URL + "/backend-api/codex/responses", false, true},
-		{strings.Replace(p.server.URL, "http://", "ws://", 1) + "/x", false, true},
-		{strings.Replace(p.server.URL, "http://", "https://", 1) + "/x", false, false},
-		{"http://127.0.0.1:9/backend-api/codex/responses", false, false},
-	} {
-		u, err := url.Parse(row.url)
-		if err != nil {
-			t.Fatal(err)
+	t.Run("PV-47 tokens go to the backend or to their own issuer", func(t *testing.T) {
+		p := newPlace(t, time.Now().Add(time.Hour))
+		usual := chatgpt.New(chatgpttest.JWT("acc-1", time.Now().Add(time.Hour), 1), "refresh-token", "", time.Now())
+		for _, row := range []struct {
+			url         string
+			usual, test bool
+		}{
+			{"https://chatgpt.com/backend-api/codex/responses", true, false},
+			{"https://chatgpt.com:443/backend-api/codex/models", true, false},
+			{"wss://chatgpt.com/backend-api/codex/responses", true, false},
+			{"http://chatgpt.com/backend-api/codex/responses", false, false},
+			{"https://chatgpt.com:8443/backend-api/codex/responses", false, false},
+			{"https://chatgpt.com/backend-api/codexx/responses", false, false},
+			{"https://chatgpt.com/other", false, false},
+			{"https://chatgpt.com.attacker.test/backend-api/codex/responses", false, false},
+			{"https://attacker.test/backend-api/codex/responses", false, false},
+			{p.server.URL + "/backend-api/codex/responses", false, true},
+			{strings.Replace(p.server.URL, "http://", "ws://", 1) + "/x", false, true},
+			{strings.Replace(p.server.URL, "http://", "https://", 1) + "/x", false, false},
+			{"http://127.0.0.1:9/backend-api/codex/responses", false, false},
+		} {
+			u, err := url.Parse(row.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := usual.Serves(u); got != row.usual {
+				t.Errorf("%s: %v for the usual sign-in", row.url, got)
+			}
+			if got := p.held().Serves(u); got != row.test {
+				t.Errorf("%s: %v for a test's", row.url, got)
+			}
 		}
-		if got := usual.Serves(u); got != row.usual {
-			t.Errorf("%s: %v for the usual sign-in", row.url, got)
+		l := p.open()
+		req, _ := http.NewRequest(http.MethodGet, "https://chatgpt.com/backend-api/codex/models", nil)
+		err := l.Authorize(t.Context(), req)
+		var e *model.Error
+		if !errors.As(err, &e) || e.Code != "provider_login_unavailable" || len(req.Header) != 0 {
+			t.Errorf("got %v and the headers %v", err, req.Header)
 		}
-		if got := p.held().Serves(u); got != row.test {
-			t.Errorf("%s: %v for a test's", row.url, got)
-		}
-	}
-	l := p.open()
-	req, _ := http.NewRequest(http.MethodGet, "https://chatgpt.com/backend-api/codex/models", nil)
-	err := l.Authorize(t.Context(), req)
-	var e *model.Error
-	if !errors.As(err, &e) || e.Code != "provider_login_unavailable" || len(req.Header) != 0 {
-		t.Errorf("got %v and the headers %v", err, req.Header)
-	}
+	})
 }
 
 func TestWhenATokenIsDue(t *testing.T) {
@@ -428,36 +436,38 @@ func TestNoPrintShowsAToken(t *testing.T) {
 	}
 }
 
-func TestPV46ForeignFiles(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("CODEX_HOME", dir)
-	codex := filepath.Join(dir, "auth.json")
-	if err := os.WriteFile(codex, []byte(`{"tokens":{"access_token":"of-codex"}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(codex, 0); err != nil {
-		t.Fatal(err)
-	}
-	long := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
-	if err := os.Chtimes(codex, long, long); err != nil {
-		t.Fatal(err)
-	}
-	file := chatgpt.File{Path: filepath.Join(dir, "chatgpt.json")}
-	_, err := chatgpt.Open(file, nil, func(...secret.Named) {}, "test")
-	if err == nil || !strings.Contains(err.Error(), "provider_login_unavailable") ||
-		!strings.Contains(err.Error(), file.Path) || !strings.Contains(err.Error(), "Codex is signed in") || !strings.Contains(err.Error(), "agent login chatgpt") {
-		t.Errorf("got %v", err)
-	}
-	if !chatgpt.CodexSignedIn() {
-		t.Error("the sign-in of Codex was not seen")
-	}
-	if at := accessed(t, codex); !at.Equal(long) {
-		t.Errorf("the file was read at %v", at)
-	}
-	os.Remove(codex)
-	if chatgpt.CodexSignedIn() {
-		t.Error("a sign-in of Codex was seen where none is")
-	}
+func TestTheFileOfCodex(t *testing.T) {
+	t.Run("PV-46 PO-81 a file of Codex is looked at and not read", func(t *testing.T) {
+		dir := t.TempDir()
+		t.Setenv("CODEX_HOME", dir)
+		codex := filepath.Join(dir, "auth.json")
+		if err := os.WriteFile(codex, []byte(`{"tokens":{"access_token":"of-codex"}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(codex, 0); err != nil {
+			t.Fatal(err)
+		}
+		long := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
+		if err := os.Chtimes(codex, long, long); err != nil {
+			t.Fatal(err)
+		}
+		file := chatgpt.File{Path: filepath.Join(dir, "chatgpt.json")}
+		_, err := chatgpt.Open(file, nil, func(...secret.Named) {}, "test")
+		if err == nil || !strings.Contains(err.Error(), "provider_login_unavailable") ||
+			!strings.Contains(err.Error(), file.Path) || !strings.Contains(err.Error(), "Codex is signed in") || !strings.Contains(err.Error(), "agent login chatgpt") {
+			t.Errorf("got %v", err)
+		}
+		if !chatgpt.CodexSignedIn() {
+			t.Error("the sign-in of Codex was not seen")
+		}
+		if at := accessed(t, codex); !at.Equal(long) {
+			t.Errorf("the file was read at %v", at)
+		}
+		os.Remove(codex)
+		if chatgpt.CodexSignedIn() {
+			t.Error("a sign-in of Codex was seen where none is")
+		}
+	})
 }
 
 func TestFilesThatAreRefused(t *testing.T) {

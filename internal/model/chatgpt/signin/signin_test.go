@@ -156,48 +156,50 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-func TestPV41WhatIsNoAnswerDoesNotEndTheWait(t *testing.T) {
+func TestCallbacks(t *testing.T) {
 	t.Parallel()
-	w := begin(t, nil)
-	back := w.signIn()
-	for _, row := range []struct {
-		name, method string
-		to           *url.URL
-		host         string
-		want         int
-	}{
-		{"another state", "GET", with(back, "", func(q url.Values) { q.Set("state", "x") }), "", 400},
-		{"no state", "GET", with(back, "", func(q url.Values) { q.Del("state") }), "", 400},
-		{"an error with another state", "GET", with(back, "", func(q url.Values) { q.Set("state", "x"); q.Set("error", "access_denied") }), "", 400},
-		{"another host", "GET", back, "attacker.test", 400},
-		{"another port of the host", "GET", back, "localhost:1", 400},
-		{"another path", "GET", with(back, "/", nil), "", 404},
-		{"another method", "POST", back, "", 405},
-	} {
-		status, page, header := w.visit(row.method, row.to, row.host)
-		if status != row.want || header.Get("connection") == "keep-alive" || strings.Contains(page, "script") {
-			t.Errorf("%s: HTTP %d: %s", row.name, status, page)
+	t.Run("PV-41 what is no answer does not end the wait", func(t *testing.T) {
+		w := begin(t, nil)
+		back := w.signIn()
+		for _, row := range []struct {
+			name, method string
+			to           *url.URL
+			host         string
+			want         int
+		}{
+			{"another state", "GET", with(back, "", func(q url.Values) { q.Set("state", "x") }), "", 400},
+			{"no state", "GET", with(back, "", func(q url.Values) { q.Del("state") }), "", 400},
+			{"an error with another state", "GET", with(back, "", func(q url.Values) { q.Set("state", "x"); q.Set("error", "access_denied") }), "", 400},
+			{"another host", "GET", back, "attacker.test", 400},
+			{"another port of the host", "GET", back, "localhost:1", 400},
+			{"another path", "GET", with(back, "/", nil), "", 404},
+			{"another method", "POST", back, "", 405},
+		} {
+			status, page, header := w.visit(row.method, row.to, row.host)
+			if status != row.want || header.Get("connection") == "keep-alive" || strings.Contains(page, "script") {
+				t.Errorf("%s: HTTP %d: %s", row.name, status, page)
+			}
 		}
-	}
-	if _, _, err := w.file.Read(); err == nil {
-		t.Error("something was written")
-	}
-	status, page, header := w.visit("GET", back, "")
-	if err := <-w.done; err != nil || status != 200 || !strings.Contains(page, "Signed in") {
-		t.Fatalf("the right one: HTTP %d, %v: %s", status, err, page)
-	}
-	for _, secret := range []string{w.got.Access.Reveal(), w.got.Refresh.Reveal(), back.Query().Get("code"), back.Query().Get("state")} {
-		if strings.Contains(page+fmt.Sprint(header), secret) {
-			t.Error("the page holds a secret")
+		if _, _, err := w.file.Read(); err == nil {
+			t.Error("something was written")
 		}
-	}
-	kept, _, err := w.file.Read()
-	if err != nil || kept.Access != w.got.Access || kept.Account != chatgpttest.Account || kept.Issuer != w.server.URL || kept.ExpiresAt == 0 {
-		t.Errorf("kept %v", err)
-	}
-	if _, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(w.port))); err == nil {
-		t.Error("the listener is still there")
-	}
+		status, page, header := w.visit("GET", back, "")
+		if err := <-w.done; err != nil || status != 200 || !strings.Contains(page, "Signed in") {
+			t.Fatalf("the right one: HTTP %d, %v: %s", status, err, page)
+		}
+		for _, secret := range []string{w.got.Access.Reveal(), w.got.Refresh.Reveal(), back.Query().Get("code"), back.Query().Get("state")} {
+			if strings.Contains(page+fmt.Sprint(header), secret) {
+				t.Error("the page holds a secret")
+			}
+		}
+		kept, _, err := w.file.Read()
+		if err != nil || kept.Access != w.got.Access || kept.Account != chatgpttest.Account || kept.Issuer != w.server.URL || kept.ExpiresAt == 0 {
+			t.Errorf("kept %v", err)
+		}
+		if _, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(w.port))); err == nil {
+			t.Error("the listener is still there")
+		}
+	})
 }
 
 func TestHowASignInFails(t *testing.T) {
@@ -282,29 +284,31 @@ type blocked struct{ ctx context.Context }
 
 func (b blocked) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, io.EOF }
 
-func TestPV42BusyPorts(t *testing.T) {
-	for _, port := range ports {
-		if l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			defer l.Close() // else somebody else has it, which does as well
+func TestBusyPorts(t *testing.T) {
+	t.Run("PV-42 both ports are busy", func(t *testing.T) {
+		for _, port := range ports {
+			if l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+				defer l.Close() // else somebody else has it, which does as well
+			}
 		}
-	}
-	_, err := Run(t.Context(), Options{Opened: func(string) error { t.Error("an address was shown"); return nil }})
-	if code(err) != "login_port_unavailable" {
-		t.Fatalf("got %v", err)
-	}
-	for _, part := range []string{"1455", "1457", "--paste"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%v does not name %s", err, part)
+		_, err := Run(t.Context(), Options{Opened: func(string) error { t.Error("an address was shown"); return nil }})
+		if code(err) != "login_port_unavailable" {
+			t.Fatalf("got %v", err)
 		}
-	}
-	taken, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	if _, err := listen(taken.Addr().(*net.TCPAddr).Port); code(err) != "login_port_unavailable" {
-		t.Errorf("a stated port: %v", err)
-	}
+		for _, part := range []string{"1455", "1457", "--paste"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%v does not name %s", err, part)
+			}
+		}
+		taken, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer taken.Close()
+		if _, err := listen(taken.Addr().(*net.TCPAddr).Port); code(err) != "login_port_unavailable" {
+			t.Errorf("a stated port: %v", err)
+		}
+	})
 }
 
 func TestPastedAddresses(t *testing.T) {
