@@ -35,12 +35,8 @@ type listener struct {
 	port int
 }
 
-// listen takes the stated port, or the first registered one that is free.
-func listen(stated int) (*listener, error) {
-	try := ports
-	if stated != 0 {
-		try = []int{stated}
-	}
+// listen takes the first port that is free.
+func listen(try []int) (*listener, error) {
 	var names []string
 	for _, port := range try {
 		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))

@@ -111,7 +111,11 @@ func redirectOf(port int) string { return "http://localhost:" + strconv.Itoa(por
 // login_no_account; ctx's cause when it ends.
 func Run(ctx context.Context, o Options) (*chatgpt.SignIn, error) {
 	f := newFlow(o)
-	listener, err := listen(f.Port)
+	try := ports
+	if f.Port != 0 {
+		try = []int{f.Port}
+	}
+	listener, err := listen(try)
 	if err != nil {
 		return nil, err
 	}

@@ -305,9 +305,15 @@ func TestBusyPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer taken.Close()
-		if _, err := listen(taken.Addr().(*net.TCPAddr).Port); code(err) != "login_port_unavailable" {
+		busy, free := taken.Addr().(*net.TCPAddr).Port, freePort(t)
+		if _, err := listen([]int{busy}); code(err) != "login_port_unavailable" {
 			t.Errorf("a stated port: %v", err)
 		}
+		second, err := listen([]int{busy, free})
+		if err != nil || second.port != free {
+			t.Fatalf("the second port: %v", err)
+		}
+		second.Close()
 	})
 }
 
