@@ -14,6 +14,7 @@ import (
 
 	"agent/internal/engine"
 	"agent/internal/model"
+	"agent/internal/model/bedrock"
 	"agent/internal/place"
 	"agent/internal/store"
 	"agent/protocol"
@@ -32,6 +33,7 @@ type Options struct {
 	Walls    []string
 	Protect  []string
 	Registry *model.Registry
+	AWS      *bedrock.Keys // nil without a provider that signs with them
 	Engine   engine.Config // Store, Live, StorePath, SocketPath and Instance are filled in here
 	// InFlight is the transport's part of stats.
 	InFlight func() []int

@@ -49,8 +49,9 @@ func TestParseFailure(t *testing.T) {
 		name, body, contentType string
 		want                    Failure
 	}{
-		{"an error object", `{"error":{"message":"m","type":"t","code":"c"}}`, "application/json", Failure{"m", "c", "t"}},
-		{"an Anthropic body", `{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}`, "", Failure{"Slow", "", "rate_limit_error"}},
+		{"an error object", `{"error":{"message":"m","type":"t","code":"c"}}`, "application/json", Failure{Message: "m", Code: "c", Type: "t"}},
+		{"an Anthropic body", `{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}`, "", Failure{Message: "Slow", Type: "rate_limit_error"}},
+		{"a plan's limit with its end", `{"error":{"type":"usage_limit_reached","message":"m","resets_at":1767323045}}`, "", Failure{Message: "m", Type: "usage_limit_reached", ResetsAt: 1767323045}},
 		{"an error string", `{"error":"text"}`, "application/json", Failure{Message: "text"}},
 		{"a message", `{"object":"error","message":"m"}`, "application/json", Failure{Message: "m"}},
 		{"a FastAPI detail", `{"detail":"d"}`, "application/json", Failure{Message: "d"}},

@@ -39,6 +39,8 @@ type Call struct {
 	Items     model.Items
 	Suffix    []byte
 	Stall     time.Duration
+	// Answered is told the headers of a response that is a success; may be nil.
+	Answered func(http.Header)
 }
 
 // Decoder takes the frames of one stream, in order, from one goroutine.
@@ -123,7 +125,11 @@ func (a *attempt) run(parent context.Context) error {
 	defer resp.Body.Close()
 	permit()
 	a.rep.RequestID = resp.Header.Get(a.c.family.RequestID)
+	a.c.learn(resp.Header)
 	if resp.StatusCode/100 == 2 {
+		if a.call.Answered != nil {
+			a.call.Answered(resp.Header)
+		}
 		a.grant.Learn(a.c.family.Limits(resp.Header))
 		return a.stream(parent, ctx, resp)
 	}
