@@ -106,7 +106,12 @@ func TestPV35ThinkingGoesBehindTheLastUserMessage(t *testing.T) {
 	s.Verify(t)
 }
 
-func TestPV36CallsWithoutIndexOrID(t *testing.T) {
+func TestCallsWithoutIndexOrID(t *testing.T) {
+	t.Parallel()
+	t.Run("PV-36 they get ids of ours, which their results carry", callsWithoutIndexOrID)
+}
+
+func callsWithoutIndexOrID(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "")
 	s := h.fake("chat", fakemodel.Options{Keep: 20, Bodies: true})
