@@ -140,7 +140,7 @@ func (t *task) newView(c *store.Conn) (*view, error) {
 	}
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
-		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools, declared),
+		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools, declared, len(bot.Sandbox) > 0),
 		compacts: bot.CompactionInstructions != "", webSearch: searchMode(&bot, t.provider),
 	}
 	if v.cacheBot == 0 {
