@@ -367,7 +367,7 @@ func TestCheck(t *testing.T) {
 		{"a region of the environment", Starter{Providers: []string{"bedrock"}, Env: []string{"AWS_REGION=eu-west-1"}}, nil},
 		{"a region that is not known here", Starter{Providers: []string{"bedrock"}, Env: []string{"A=b"}}, nil},
 		{"another URL", Starter{Providers: []string{"mine=chat,http://127.0.0.1:8/v1"}}, []string{"--provider mine: requested url http://127.0.0.1:8/v1 but daemon has http://127.0.0.1:9/v1"}},
-		{"another transport", Starter{Providers: []string{"openai=responses-ws"}}, []string{"requested transport websocket but daemon has http"}},
+		{"PV-3 another transport", Starter{Providers: []string{"openai=responses-ws"}}, []string{"requested transport websocket but daemon has http"}},
 		{"another credential", Starter{Providers: []string{"mine=chat,http://127.0.0.1:9/v1,KEY"}}, []string{"requested auth key but daemon has none"}},
 		{"an unregistered provider", Starter{Providers: []string{"ollama"}}, []string{"--provider ollama: not registered"}},
 		{

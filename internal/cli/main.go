@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"agent/internal/sandbox"
 	"agent/internal/tool"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,9 @@ func Main() int {
 	args := os.Args[1:]
 	if len(args) > 0 && tool.IsHelper(args[0]) {
 		return tool.HelperMain(args) // a helper child of the daemon
+	}
+	if len(args) == 2 && args[0] == sandbox.HelperVerb {
+		return sandbox.RunHelper(args[1], os.Stdin, os.Stdout) // the same, inside a sandbox
 	}
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(args)

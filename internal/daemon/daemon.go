@@ -14,6 +14,7 @@ import (
 
 	"agent/internal/engine"
 	"agent/internal/model"
+	"agent/internal/model/bedrock"
 	"agent/internal/place"
 	"agent/internal/store"
 	"agent/protocol"
@@ -32,11 +33,15 @@ type Options struct {
 	Walls    []string
 	Protect  []string
 	Registry *model.Registry
+	AWS      *bedrock.Keys // nil without a provider that signs with them
 	Engine   engine.Config // Store, Live, StorePath, SocketPath and Instance are filled in here
 	// InFlight is the transport's part of stats.
 	InFlight func() []int
-	Log      *slog.Logger
-	Faults   *store.Faults
+	// ProxyOf names the proxy on the way to a provider's URL, "" for none; nil
+	// knows of none.
+	ProxyOf func(url string) string
+	Log     *slog.Logger
+	Faults  *store.Faults
 
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -47,6 +52,7 @@ type Daemon struct {
 	opt      Options
 	store    *store.Store
 	engine   *engine.Engine
+	sandbox  *engine.Sandbox
 	fan      *fanout
 	listener *place.Listener
 	scripted map[string]bool // providers that are scripts
@@ -148,6 +154,11 @@ func (d *Daemon) openEngine() error {
 	cfg := d.opt.Engine
 	cfg.Store, cfg.Live, cfg.StorePath, cfg.SocketPath, cfg.Instance = d.store, d.fan, d.opt.Store, d.opt.Socket, instance
 	cfg.Log, cfg.Fatal = d.opt.Log, d.end
+	box, err := d.openSandbox()
+	if err != nil {
+		return err
+	}
+	d.sandbox, cfg.Sandbox = box, box
 	cfg.Idle = func() {
 		d.armIdle()
 		d.armQuiet()
@@ -165,9 +176,9 @@ func (d *Daemon) openEngine() error {
 	if _, err := d.store.Sweep(context.Background()); err != nil {
 		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
 	}
-	newest, err := d.engine.FollowPoint(context.Background(), "*")
-	if err != nil {
-		return err
+	newest, failed := d.engine.FollowPoint(context.Background(), "*")
+	if failed != nil {
+		return failed
 	}
 	d.fan.mu.Lock()
 	d.fan.published = max(d.fan.published, newest.Newest)
@@ -313,6 +324,9 @@ func (d *Daemon) close() {
 	d.published()
 	for _, s := range d.openSessions() {
 		s.endInput()
+	}
+	if err := d.sandbox.Placeholders.Close(); err != nil {
+		d.opt.Log.Error("the journal of placeholders was not closed cleanly", "error", err)
 	}
 	if err := d.store.Close(); err != nil {
 		d.opt.Log.Error("the store was not closed cleanly", "error", err)

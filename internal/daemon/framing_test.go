@@ -347,14 +347,13 @@ func TestCreateAndSubmit(t *testing.T) {
 	t.Run("what is not built is refused and never left out", func(t *testing.T) {
 		base := `"bot":"X","model":"s/m","instructions":"","tools":["echo"]`
 		for more, code := range map[string]protocol.Code{
-			`"sandbox":"workspace-write"`:                protocol.SandboxUnavailable,
-			`"sandbox":"none"`:                           protocol.InvalidSandbox,
-			`"approve":["echo"],"approver":"manual"`:     protocol.InvalidGate,
-			`"rules":{"files":[{"name":"a","text":""}]}`: protocol.InvalidRules,
-			`"settings":{"approval_hold_ms":600001}`:     protocol.InvalidSetting,
-			`"closed":true`:                              protocol.InvalidSetting,
-			`"network":false`:                            protocol.SandboxUnavailable,
-			`"writable_roots":["/tmp"]`:                  protocol.InvalidWritableRoot,
+			`"sandbox":"none"`:                            protocol.InvalidSandbox,
+			`"approve":["echo"],"approver":"manual"`:      protocol.InvalidGate,
+			`"rules":{"files":[{"name":"a","text":")"}]}`: protocol.InvalidRules,
+			`"settings":{"approval_hold_ms":600001}`:      protocol.InvalidSetting,
+			`"closed":true`:                               protocol.InvalidSetting,
+			`"network":false`:                             protocol.InvalidSandbox,
+			`"writable_roots":["/tmp"]`:                   protocol.InvalidWritableRoot,
 		} {
 			k.refused(code, "create", base+","+more)
 		}

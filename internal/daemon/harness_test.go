@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"agent/internal/daemon"
+	"agent/internal/sandbox"
 	"agent/internal/tool"
 	"agent/protocol"
 )
@@ -33,6 +34,9 @@ import (
 const playVar = "AGENT_TEST_SERVE"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == sandbox.HelperVerb {
+		os.Exit(sandbox.RunHelper(os.Args[2], os.Stdin, os.Stdout))
+	}
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "internal-") {
 		os.Exit(tool.HelperMain(os.Args[1:]))
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // families are the HTTP families of this build; every test of a conversation
-// runs on each.
-var families = []string{"anthropic", "responses"}
+// runs on each, the long ones over a WebSocket too.
+var families = []string{"anthropic", "responses", "chat"}
 
 // fake gives the host a strict model server under the provider name "f".
 func (h *host) fake(family string, opt fakemodel.Options) *fakemodel.Server {
@@ -279,7 +279,7 @@ func TestRetries(t *testing.T) {
 		})
 		t.Run("RT-70 PV-19 an incomplete answer is charged and not kept", func(t *testing.T) {
 			stop := "max_tokens"
-			if family == "responses" {
+			if family != "anthropic" {
 				stop = "max_output_tokens"
 			}
 			s.Queue(fakemodel.Reply{

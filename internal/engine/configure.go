@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"agent/internal/model"
@@ -16,8 +19,23 @@ func (e *Engine) Configure(req *protocol.Configure) (*protocol.Bot, *protocol.Er
 	if err != nil {
 		return nil, err
 	}
+	for range settleTries {
+		record, err := e.configure(req, place)
+		if !errors.Is(err, errSettleAgain) {
+			return record, asError(err)
+		}
+	}
+	return nil, protocol.Fail(protocol.BotBusy, "how "+req.Bot+" is confined keeps changing; try again")
+}
+
+// configure settles how the bot is held from now on, and writes what is changed.
+func (e *Engine) configure(req *protocol.Configure, place folder) (*protocol.Bot, error) {
+	held, err := e.heldAnew(req, place)
+	if err != nil {
+		return nil, err
+	}
 	var record protocol.Bot
-	failed := e.store.Do("configure", func(tx *store.Tx) error {
+	err = e.store.Do("configure", func(tx *store.Tx) error {
 		bot, err := findBot(tx.Conn(), req.Bot, req.BotID)
 		if err != nil {
 			return err
@@ -26,6 +44,11 @@ func (e *Engine) Configure(req *protocol.Configure) (*protocol.Bot, *protocol.Er
 		if err != nil {
 			return err
 		}
+		more, err := held.apply(e, tx, &bot, req)
+		if err != nil {
+			return err
+		}
+		changed = append(changed, more...)
 		record = e.record(&bot)
 		if len(changed) == 0 {
 			return nil
@@ -33,13 +56,93 @@ func (e *Engine) Configure(req *protocol.Configure) (*protocol.Bot, *protocol.Er
 		if err := tx.ConfigureBot(&bot); err != nil {
 			return err
 		}
+		if held != nil && held.rules != bot.Rules {
+			if err := tx.DropRules(held.rules); err != nil {
+				return err
+			}
+		}
 		_, err = tx.AddEvent(bot.ID, bot.Name, 0, protocol.KindConfigured, newObject().strs("changed", changed).done())
 		return err
 	})
-	if failed != nil {
-		return nil, asError(failed)
+	return &record, err
+}
+
+// holding is a confinement that configure settles, for the bot that it was
+// settled for; nil where nothing of it is asked.
+type holding struct {
+	*confining
+	bot   int64
+	was   json.RawMessage
+	rules string
+}
+
+// heldAnew settles what a request changes of a bot's confinement. Another
+// workspace is another writable folder.
+func (e *Engine) heldAnew(req *protocol.Configure, place folder) (*holding, error) {
+	asked := askedByConfigure(req)
+	if !asked.place() && asked.rules.IsZero() && req.Workspace.IsZero() {
+		return nil, nil
 	}
-	return &record, nil
+	var bot store.Bot
+	err := e.read(e.looks.ctx, "configured", func(c *store.Conn) (err error) {
+		bot, err = findBot(c, req.Bot, req.BotID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	workspace := bot.Workspace
+	if !req.Workspace.IsZero() {
+		workspace = place.path
+	}
+	held, err := e.confineAnew(e.looks.ctx, asked, &bot, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return &holding{held, bot.ID, bot.Sandbox, bot.Rules}, nil
+}
+
+// apply writes what was settled into a bot's row and names the fields.
+func (h *holding) apply(e *Engine, tx *store.Tx, bot *store.Bot, r *protocol.Configure) (changed []string, err error) {
+	if h == nil {
+		return nil, nil
+	}
+	ok, err := h.current(e, tx.Conn())
+	if err != nil || !ok || bot.ID != h.bot || !bytes.Equal(bot.Sandbox, h.was) || bot.Rules != h.rules {
+		return nil, errors.Join(err, errSettleAgain)
+	}
+	setting := h.encoded()
+	if !bytes.Equal(setting, bot.Sandbox) {
+		changed = placesAsked(r)
+		if len(changed) > 0 && bot.RunningTurn != 0 {
+			return nil, protocol.Fail(protocol.BotBusy, fmt.Sprintf("turn %d of %s runs; its sandbox can be changed when it is over", bot.RunningTurn, bot.Name))
+		}
+	}
+	if h.ref != bot.Rules {
+		changed = append(changed, "rules")
+	}
+	bot.Sandbox, bot.Rules = setting, h.ref
+	return changed, h.keepRules(tx)
+}
+
+// placesAsked names the fields of a request that say how a bot is confined.
+func placesAsked(r *protocol.Configure) (names []string) {
+	for _, f := range []struct {
+		name   string
+		absent bool
+	}{
+		{"sandbox", r.Sandbox.IsZero()},
+		{"writable_roots", r.WritableRoots.IsZero()},
+		{"network", r.Network.IsZero()},
+		{"unix_sockets", r.UnixSockets.IsZero()},
+		{"exclude_slash_tmp", r.ExcludeSlashTmp.IsZero()},
+		{"exclude_tmpdir_env_var", r.ExcludeTmpdirEnvVar.IsZero()},
+	} {
+		if !f.absent {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // checkConfigure makes the checks that need no store, and looks at the
@@ -68,15 +171,7 @@ func checkConfigure(r *protocol.Configure) (place folder, err *protocol.Error) {
 	if mode, ok := r.Sandbox.Get(); ok && mode == "" {
 		return place, protocol.Fail(protocol.InvalidSandbox, "sandbox is empty; null clears it")
 	}
-	like := &protocol.Create{
-		Sandbox: r.Sandbox.Or(""), WritableRoots: r.WritableRoots.Or(nil), Network: r.Network,
-		UnixSockets: r.UnixSockets.Or(nil), ExcludeSlashTmp: r.ExcludeSlashTmp,
-		ExcludeTmpdirEnvVar: r.ExcludeTmpdirEnvVar,
-	}
-	if rules, ok := r.Rules.Get(); ok {
-		like.Rules = &rules
-	}
-	return place, refuseUnbuilt(like)
+	return place, nil
 }
 
 // reconfigure changes a bot as asked and names the fields.

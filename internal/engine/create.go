@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"agent/internal/model"
@@ -16,21 +17,39 @@ func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol
 		done(nil, err)
 		return
 	}
+	e.create(req, b, settleTries, done)
+}
+
+// create settles how a checked bot is held and writes it, again when what that
+// was settled by has changed meanwhile.
+func (e *Engine) create(req *protocol.Create, b *store.Bot, tries int, done func(*protocol.Bot, *protocol.Error)) {
+	held, failed := e.confineNew(e.looks.ctx, askedByCreate(req), b.Workspace, 0, req.CreatedByID)
+	if failed != nil {
+		done(nil, asError(failed))
+		return
+	}
+	b.Sandbox, b.Rules = held.encoded(), held.ref
 	var record protocol.Bot
 	e.admissions <- struct{}{}
 	e.store.Go("create", func(tx *store.Tx) error {
 		if err := insertBot(tx, req, b); err != nil {
 			return err
 		}
+		if ok, err := held.current(e, tx.Conn()); err != nil || !ok {
+			return errors.Join(err, errSettleAgain)
+		}
 		record = e.record(b)
-		return nil
+		return held.keepRules(tx)
 	}, func(err error) {
 		<-e.admissions
-		if err != nil {
+		switch {
+		case errors.Is(err, errSettleAgain) && tries > 0:
+			go e.create(req, b, tries-1, done)
+		case err != nil:
 			done(nil, asError(err))
-			return
+		default:
+			done(&record, nil)
 		}
-		done(&record, nil)
 	})
 }
 
@@ -130,7 +149,7 @@ func (e *Engine) checkTools(r *protocol.Create) *protocol.Error {
 	}
 	given := map[string]bool{}
 	for _, name := range r.Tools {
-		if e.tools[name] == nil || given[name] {
+		if e.tools[name] == nil && name != webSearch || given[name] {
 			return protocol.Fail(protocol.UnknownTool, fmt.Sprintf("%q: not a tool of this daemon, or named twice", name))
 		}
 		given[name] = true
@@ -150,22 +169,9 @@ func (e *Engine) checkCompaction(b *store.Bot) *protocol.Error {
 	return err
 }
 
-// refuseUnbuilt refuses what this daemon cannot keep: a bot that asks for
-// confinement or rules must not run without them.
+// refuseUnbuilt refuses what this daemon cannot keep.
 func refuseUnbuilt(r *protocol.Create) *protocol.Error {
-	network, hasNetwork := r.Network.Get()
-	switch {
-	case r.Sandbox != "" && !protocol.ValidSandbox(r.Sandbox):
-		return protocol.Fail(protocol.InvalidSandbox, "sandbox is danger-full-access, read-only or workspace-write")
-	case r.Sandbox != "" && r.Sandbox != protocol.SandboxFull:
-		return protocol.Fail(protocol.SandboxUnavailable, "this daemon has no sandbox (its capabilities lack it)")
-	case len(r.WritableRoots) > 0:
-		return protocol.Fail(protocol.InvalidWritableRoot, "writable_roots go with a workspace-write sandbox")
-	case hasNetwork && !network, len(r.UnixSockets) > 0:
-		return protocol.Fail(protocol.SandboxUnavailable, "this daemon has no sandbox to hold the network with")
-	case r.Rules != nil:
-		return protocol.Fail(protocol.InvalidRules, "this daemon keeps no command rules (its capabilities lack sandbox)")
-	case r.Closed:
+	if r.Closed {
 		return protocol.Fail(protocol.InvalidSetting, "this daemon has no bot sockets to close a bot to (its capabilities lack closed)")
 	}
 	return nil
@@ -218,16 +224,16 @@ func (e *Engine) record(b *store.Bot) protocol.Bot {
 	r := protocol.Bot{
 		Name: b.Name, ID: b.ID, Status: b.Status, RunningTurn: ptr(b.RunningTurn), Head: ptr(b.Head),
 		Workspace: ptr(b.Workspace), Provider: b.Provider, Family: b.Family, Model: b.Model,
-		Instructions: b.Instructions, Reasoning: ptr(b.Reasoning), Tools: b.Tools, UnavailableTools: []string{},
+		Instructions: b.Instructions, Reasoning: ptr(b.Reasoning), Tools: b.Tools, UnavailableTools: e.unavailable(b),
 		BudgetTokens: ptr(b.Budget), TokensUsed: b.TokensUsed, InputTokens: b.InputTokens,
 		CachedInputTokens: b.CachedTokens, CacheHit: cacheHit(b.CachedTokens, b.InputTokens),
 		CreatedBy: ptr(b.CreatedBy), CreatedByID: ptr(b.CreatedByID), Note: ptr(b.Note),
 		Compaction: ptr(b.Compaction), Elision: ptr(b.Elision),
 		CompactionInstructions: ptr(b.CompactionInstructions), CompactionModel: ptr(b.CompactionModel),
 		CacheBot: ptr(b.CacheBot), Fallbacks: b.Fallbacks, Closed: b.ClosedToBots, Gates: []protocol.Gate{},
-		Denials: map[string]protocol.Denials{}, Sandbox: protocol.SandboxFull, WritableRoots: []string{},
-		UnixSockets: []string{}, Network: true, ClientTools: []protocol.ClientTool{},
+		Denials: map[string]protocol.Denials{}, WritableRoots: []string{}, UnixSockets: []string{}, ClientTools: []protocol.ClientTool{},
 	}
+	recordHold(&r, b)
 	r.Settings = b.Settings
 	if b.AllowedSet {
 		r.Allowed = &b.Allowed

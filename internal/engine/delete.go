@@ -26,11 +26,15 @@ func (e *Engine) Delete(req *protocol.Delete) (*protocol.Deleted, *protocol.Erro
 			return err
 		}
 		id = bot.ID
+		if err := e.limitChildren(tx, bot.ID); err != nil {
+			return err
+		}
 		return tx.BeginDelete(bot.ID)
 	})
 	if err != nil {
 		return nil, asError(err)
 	}
+	e.forget(id)
 	out, err := e.deleteRest(id, e.sleepOpen)
 	if err != nil {
 		return nil, asError(err)
@@ -91,6 +95,7 @@ func (e *Engine) deleteRest(id int64, again func(time.Duration) bool) (*protocol
 		out.Events += d.Events
 		out.Nodes += d.Nodes
 		if d.Gone {
+			e.world().DropCache(id)
 			return out, nil
 		}
 	}

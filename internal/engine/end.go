@@ -46,6 +46,9 @@ func failed(err error) ending {
 // asError gives err's wire form. An error without a code is a defect of ours
 // or of the machine; it is named rather than hidden.
 func asError(err error) *protocol.Error {
+	if err == nil {
+		return nil
+	}
 	var p *protocol.Error
 	if errors.As(err, &p) {
 		return p
@@ -200,6 +203,11 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 		data := newObject().str("call_id", call.CallID).int("node", node).strs("artifacts", nil).
 			null("note").bool(mark, true).done()
 		if _, err := tx.AddEvent(bot.ID, bot.Name, turn, protocol.KindToolCompleted, data); err != nil {
+			return 0, err
+		}
+	}
+	if len(open) > 0 {
+		if bot.Head, err = e.showApart(tx, codec, bot.ID, turn, bot.Head, nil); err != nil {
 			return 0, err
 		}
 	}

@@ -64,6 +64,8 @@ type Config struct {
 	Live      Live
 	Log       *slog.Logger
 
+	// Sandbox confines bots; nil: none can be.
+	Sandbox    *Sandbox
 	Environ    []string // a command's environment before the AGENT_ names
 	Shell      string
 	Self       string // the daemon's own program
@@ -96,6 +98,7 @@ type Engine struct {
 	procs     processes
 	served    served
 	looks     looks
+	ruleSets  ruleSets
 	// The creations and submissions at the store's worker, as many as may be
 	// there at once (runtime.md 2). What they name on disk is looked at before: a
 	// file system that hangs holds up who named it, and nobody else.

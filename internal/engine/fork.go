@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"agent/internal/model"
@@ -15,6 +16,7 @@ type forking struct {
 	req    *protocol.Fork
 	folder folder
 	source int64 // the id whose history the named point was looked up in; 0: none was named
+	held   *confining
 }
 
 // Fork makes a bot that goes on from a point of another's history. Nothing is
@@ -35,18 +37,38 @@ func (e *Engine) Fork(ctx context.Context, req *protocol.Fork) (*protocol.Bot, *
 			return nil, asError(err)
 		}
 	}
-	var record protocol.Bot
-	err := e.store.Do("fork", func(tx *store.Tx) error {
-		b, err := f.job(tx)
-		if err == nil {
-			record = e.record(b)
+	for range settleTries {
+		record, err := f.make(ctx)
+		if !errors.Is(err, errSettleAgain) {
+			return record, asError(err)
 		}
+	}
+	return nil, protocol.Fail(protocol.BotBusy, "how "+req.Source+" is confined keeps changing; try again")
+}
+
+// make settles how the bot is held, and writes it.
+func (f *forking) make(ctx context.Context) (*protocol.Bot, error) {
+	var source int64
+	err := f.e.read(ctx, "fork_source", func(c *store.Conn) error {
+		src, err := findBot(c, f.req.Source, f.source)
+		source = src.ID
 		return err
 	})
 	if err != nil {
-		return nil, asError(err)
+		return nil, err
 	}
-	return &record, nil
+	if f.held, err = f.e.confineNew(ctx, askedByFork(f.req), f.folder.path, source, f.req.CreatedByID); err != nil {
+		return nil, err
+	}
+	var record protocol.Bot
+	err = f.e.store.Do("fork", func(tx *store.Tx) error {
+		b, err := f.job(tx)
+		if err == nil {
+			record = f.e.record(b)
+		}
+		return err
+	})
+	return &record, err
 }
 
 // check makes the checks that need no store, in the order of create's.
@@ -55,8 +77,6 @@ func (f *forking) check() *protocol.Error {
 	like := &protocol.Create{
 		Bot: r.Bot, BudgetTokens: r.BudgetTokens, CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID,
 		Closed: r.Closed.Or(false), Approve: r.Approve, Approver: r.Approver, ApproveExpireMS: r.ApproveExpireMS,
-		Sandbox: r.Sandbox, WritableRoots: r.WritableRoots, Network: r.Network, UnixSockets: r.UnixSockets,
-		ExcludeSlashTmp: r.ExcludeSlashTmp, ExcludeTmpdirEnvVar: r.ExcludeTmpdirEnvVar,
 	}
 	if err := checkShape(like); err != nil {
 		return err
@@ -77,6 +97,10 @@ func (f *forking) job(tx *store.Tx) (*store.Bot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ok, err := f.held.current(f.e, c); err != nil || !ok {
+		return nil, errors.Join(err, errSettleAgain)
+	}
+	b.Sandbox, b.Rules = f.held.encoded(), f.held.ref
 	if b.Head, err = f.point(c, &src); err != nil {
 		return nil, err
 	}

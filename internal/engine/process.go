@@ -33,15 +33,17 @@ func (p *processes) init() {
 type background struct {
 	id      int64
 	bot     int64
+	outside bool          // it runs in no sandbox
 	started chan struct{} // closed once cmd is set, or could not be
 	cmd     *tool.Running
 }
 
 // beyond is a turn's way to what outlives it.
 type beyond struct {
-	t    *task
-	call string
-	env  *tool.Env
+	t         *task
+	call      string
+	env       *tool.Env
+	sandboxed bool // the bot has a sandbox
 }
 
 // Background takes a command into line, records it and answers its handle.
@@ -61,7 +63,7 @@ func (b beyond) Background(_ context.Context, start func(*tool.Env) (*tool.Runni
 		perr := asError(err)
 		return tool.Fail(string(perr.Code), perr.Detail)
 	}
-	proc := &background{id: id, bot: b.t.bot, started: make(chan struct{})}
+	proc := &background{id: id, bot: b.t.bot, outside: b.env.Confinement == nil, started: make(chan struct{})}
 	p.mu.Lock()
 	p.live[id] = proc
 	p.running.Add(1)
@@ -191,6 +193,9 @@ func (b beyond) Input(ctx context.Context, in tool.Input) tool.Result {
 	proc, f := b.find(ctx, in.Handle)
 	if f != nil {
 		return fail(f)
+	}
+	if in.Chars != "" && proc.outside && b.sandboxed {
+		return fail(failure(protocol.EscalationRefused, "the command runs outside the sandbox, so that input to it leaves the sandbox, and no approval gate of this bot covers write_stdin"))
 	}
 	switch {
 	case proc.awaitStart(ctx, in.Yield):

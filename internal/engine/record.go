@@ -12,15 +12,16 @@ import (
 // plans, all before any of them runs (runtime.md 25). It gives the calls.
 func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 	var head int64
+	nodes := make([]int64, 0, len(done.Items))
 	spend := spendOf(done.Usage)
 	err := t.e.store.Do("append", func(tx *store.Tx) error {
-		head = t.head
+		head, nodes = t.head, nodes[:0]
 		for _, item := range done.Items {
 			node, err := tx.AppendNode(head, store.NewNode{Item: item, Thinking: int64(t.codec.ThinkingBytes(item))})
 			if err != nil {
 				return err
 			}
-			head = node
+			head, nodes = node, append(nodes, node)
 			data := newObject().int("node", node).done()
 			if _, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindMessage, data); err != nil {
 				return err
@@ -47,6 +48,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 		return nil, err
 	}
 	t.head = head
+	t.recorded(nodes)
 	if len(done.Items) > 0 {
 		t.output = head
 	}

@@ -47,6 +47,7 @@ type Request struct {
 	Attempt      int             // 0-based
 	Stall        time.Duration   // the stall bound (runtime.md 18)
 	Items        Items
+	Chain        *Chain  // its place in the bot's history; nil for a call aside from it
 	TurnState    *string // sticky-routing token of this turn
 
 	// IDTaken reports whether a call id is already used on the bot's lineage;
@@ -64,6 +65,29 @@ type Items struct {
 	// Open starts a reading at the first byte. Each reading yields the same
 	// bytes. The caller closes it; its buffers are free only then.
 	Open func() (io.ReadCloser, error)
+}
+
+// Chain is where a request stands in its bot's history, for a server that
+// remembers what it was sent last (providers.md 8).
+type Chain struct {
+	Ahead [][]byte // what the input holds ahead of the stored items
+	Nodes int      // how many stored items it holds
+	// Node is the i-th of them: its id, and a number that tells the ways apart
+	// in which it can be sent, 0 for it whole.
+	Node func(i int) (id int64, form uint64)
+	// After is the input behind the first n of them.
+	After func(n int) Items
+}
+
+// Rememberer is a Provider that may send less than a bot's whole history where
+// the server has the rest. Bots go by their ids, which are never used again.
+type Rememberer interface {
+	// Recorded is told that the items of the bot's last completion are stored,
+	// each as it came, as these nodes. Only then does a request go on from it.
+	// The bot's own turn calls it, between two calls of Complete.
+	Recorded(bot int64, nodes []int64)
+	// Forget is told that a bot is deleted.
+	Forget(bot int64)
 }
 
 // Event is a live piece of a stream. It is never durable.
@@ -229,3 +253,17 @@ type Described struct {
 	CallID string // of a tool result
 	Calls  []Call // of an assistant item
 }
+
+// Placed is a Codec whose family sends some things by their place in the
+// conversation (providers.md 9). Thinking goes with the answers behind the last
+// user message of a request, and with no others. A tool's result is text alone:
+// the pictures of a round's results follow the last of them in one user message.
+type Placed interface {
+	Codec
+	// RoleOf is who wrote an item: user, assistant or tool, by its first
+	// PlacedHead bytes.
+	RoleOf(head []byte) string
+}
+
+// PlacedHead is how many of an item's bytes tell a Placed codec who wrote it.
+const PlacedHead = 14

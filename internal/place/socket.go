@@ -20,6 +20,10 @@ func tmpDir() string {
 	return filepath.Join(tmpRoot, "agent-"+strconv.Itoa(os.Geteuid()))
 }
 
+// FallbackDir is /tmp/agent-UID, which holds the sockets whose own place has too
+// long a path.
+func FallbackDir() string { return tmpDir() }
+
 // hashName is the name in tmpDir for a store: v1- and the 128-bit FNV-1a hash
 // of its canonical path, in hex.
 func hashName(canonicalStore string) string {

@@ -113,10 +113,6 @@ func atLeast(version string, major, minor int) bool {
 	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
 }
 
-// launcherEnv is the launcher's own environment: what a bot gives its commands
-// must not load into it before there is a sandbox.
-var launcherEnv = []string{"PATH=/usr/bin:/bin", "LANG=C"}
-
 // memory is a rewound file of memory that holds data.
 func memory(name string, data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)

@@ -46,7 +46,7 @@ func followed(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := RealPath(path)
 	return real, err == nil && isDir(real)
 }
 

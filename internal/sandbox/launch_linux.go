@@ -15,7 +15,7 @@ import (
 
 // Launcher starts confined commands. It is safe for concurrent use.
 type Launcher struct {
-	Helper string // the daemon's own program, by a path that stays good
+	Helper string // the path of the daemon's own program
 
 	mu      sync.Mutex
 	program *bubblewrap // nil until the probe has passed
@@ -39,44 +39,11 @@ type Command struct {
 // Prepare makes argv, which is run in the plan's folder with env, ready to start
 // confined. Errors are sandbox_unavailable and sandbox_denied.
 func (l *Launcher) Prepare(ctx context.Context, p *Plan, argv, env []string) (*Command, error) {
-	program, err := l.forPlan(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return program.prepare(p, argv, env, "")
-}
-
-// Change carries out changes of files inside the plan's sandbox, in order. The
-// error says that the helper could not be asked, and nothing may be known of what
-// it did; a refusal is in the reply.
-func (l *Launcher) Change(ctx context.Context, p *Plan, ops []Op) (Reply, error) {
-	program, err := l.forPlan(ctx, p)
-	if err != nil {
-		return Reply{}, err
-	}
-	input, err := encodeRequest(ops)
-	if err != nil {
-		return Reply{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, changeTime)
-	defer cancel()
-	out, said, err := program.helper(ctx, p.forHelper(), l.Helper, "file", input)
-	if err != nil {
-		return Reply{}, fmt.Errorf("the sandbox's helper failed: %s", cutText(said, err))
-	}
-	return decodeReply(out)
-}
-
-// forPlan is the launcher, unless a command of the plan could have changed it.
-func (l *Launcher) forPlan(ctx context.Context, p *Plan) (*bubblewrap, error) {
 	program, err := l.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if root, in := inRoot(p, program.path); in {
-		return nil, denied("the sandbox program " + program.path + " lies in the writable folder " + root)
-	}
-	return program, nil
+	return program.prepare(p, argv, env, "")
 }
 
 func inRoot(p *Plan, path string) (string, bool) {
@@ -97,6 +64,9 @@ func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Com
 			err = unavailable(err)
 		}
 	}(c)
+	if root, in := inRoot(p, b.path); in {
+		return nil, denied("the sandbox program " + b.path + " lies in the writable folder " + root)
+	}
 	l := &launch{plan: p, env: env, root: os.Geteuid() == 0, helper: helper, sources: map[string]int{}}
 	code, err := filter(p.Class)
 	if err != nil {
@@ -142,7 +112,8 @@ func (b *bubblewrap) sources(c *Command, l *launch) error {
 		return nil
 	}
 	if l.helper != "" {
-		f, err := os.OpenFile(l.helper, unix.O_PATH|unix.O_CLOEXEC, 0)
+		// This very program, whatever its path leads to by now.
+		f, err := os.OpenFile("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0)
 		if l.helperFD, err = c.give(f, err); err != nil {
 			return err
 		}

@@ -148,6 +148,8 @@ func (l *lab) host() string {
 		}
 		content := ""
 		switch {
+		case strings.HasSuffix(path, ".placeholders") && info.Size() == 0:
+			return nil // the journal is made when the first placeholder is
 		case info.Mode().IsRegular():
 			text, err := os.ReadFile(path)
 			if err != nil {

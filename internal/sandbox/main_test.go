@@ -1,9 +1,13 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 )
+
+// trialsVerb makes this program print what came of the trials, on any system.
+const trialsVerb = "__trials"
 
 // parts are what this program plays where a test starts it as something else, by
 // its first argument; each gives the exit status.
@@ -19,6 +23,12 @@ func TestMain(m *testing.M) {
 		if play, ok := parts[os.Args[1]]; ok {
 			os.Exit(play(os.Args[2:]))
 		}
+	}
+	if len(os.Args) > 1 && os.Args[1] == trialsVerb {
+		if json.NewEncoder(os.Stdout).Encode(tryAll()) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

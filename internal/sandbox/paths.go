@@ -12,11 +12,14 @@ import (
 
 // within reports whether path is dir or lies below it. Both are clean.
 func within(path, dir string) bool {
-	return path == dir || below(path, dir)
+	return path == dir && dir != "" || below(path, dir)
 }
 
 // below reports whether path lies below dir, and is not it.
 func below(path, dir string) bool {
+	if dir == "" {
+		return false
+	}
 	if dir == "/" {
 		return path != "/" && strings.HasPrefix(path, "/")
 	}
@@ -31,16 +34,28 @@ func depth(path string) int {
 	return strings.Count(path, "/")
 }
 
-// isReal reports whether a path exists without a symbolic link in it.
-func isReal(path string) bool {
+// RealPath is the one path of a file or folder that exists: without symbolic
+// links, and on macOS in the spelling of the file system, which may fold case.
+// Every path of a World and of a Setting is of this kind, as far as it exists;
+// the sandbox compares them byte by byte. Errors are those of the file system.
+func RealPath(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return spelling(real)
+}
+
+// isReal reports whether a path exists and is its own RealPath.
+func isReal(path string) bool {
+	real, err := RealPath(path)
 	return err == nil && real == path
 }
 
 // noLinkTo reports whether no symbolic link stands at a path or on the way to it.
 // The path may have gone a moment ago, as another call's placeholder does.
 func noLinkTo(path string) bool {
-	real, err := filepath.EvalSymlinks(path)
+	real, err := RealPath(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err == nil && real == path
 	}

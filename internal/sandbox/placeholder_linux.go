@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +27,9 @@ import (
 // of a later one when another daemon still stood on it, or at the next start,
 // which finds it in the journal.
 type Placeholders struct {
+	path    string
 	mu      sync.Mutex
-	journal *os.File
+	journal *os.File             // nil until the first placeholder
 	ours    map[fileKey]standing // made by this daemon and not yet taken away
 }
 
@@ -39,17 +41,18 @@ type standing struct {
 	parent int // -1: not open
 }
 
-// fileKey is one file of the machine.
-type fileKey struct{ dev, ino uint64 }
-
-// OpenPlaceholders opens the journal, takes away what an earlier daemon left, and
-// begins it anew. path is beside the store.
+// OpenPlaceholders reads the journal, if there is one, takes away what an earlier
+// daemon left, and begins it anew. path is beside the store.
 func OpenPlaceholders(path string) (*Placeholders, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	ph := &Placeholders{path: path, ours: map[fileKey]standing{}}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ph, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the journal of placeholders: %w", err)
 	}
-	ph := &Placeholders{journal: f, ours: map[fileKey]standing{}}
+	ph.journal = f
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<10)
 	for lines.Scan() {
@@ -78,6 +81,9 @@ func (ph *Placeholders) Close() error {
 			unix.Close(s.parent)
 		}
 		ph.ours[key] = standing{s.path, -1}
+	}
+	if ph.journal == nil {
+		return nil
 	}
 	return ph.journal.Close()
 }
@@ -322,19 +328,22 @@ func (d *Placed) Remove() {
 // Changed are the protected entries that are another file at the command's end
 // than at its start: somebody outside replaced them, and the mask went with the
 // name (sandbox.md 11).
-func (d *Placed) Changed() (paths []string) {
-	for _, path := range sortedKeys(d.was) {
-		var st unix.Stat_t
-		if err := unix.Lstat(path, &st); err != nil || key(&st) != d.was[path] {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+func (d *Placed) Changed() []string {
+	return replaced(d.was)
 }
 
 // write adds a line to the journal. Without it the next start leaves what a
-// killed daemon made.
-func (ph *Placeholders) write(line string) { _, _ = ph.journal.WriteString(line) }
+// killed daemon made. The caller holds the lock.
+func (ph *Placeholders) write(line string) {
+	if ph.journal == nil {
+		f, err := os.OpenFile(ph.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return
+		}
+		ph.journal = f
+	}
+	_, _ = ph.journal.WriteString(line)
+}
 
 // clear takes away what nobody stands on, and empties the journal once nothing is
 // left. The caller holds the lock.
@@ -347,7 +356,7 @@ func (ph *Placeholders) clear() {
 			delete(ph.ours, key)
 		}
 	}
-	if len(ph.ours) == 0 {
+	if len(ph.ours) == 0 && ph.journal != nil {
 		_ = ph.journal.Truncate(0)
 	}
 }
@@ -393,8 +402,6 @@ func flock(fd, how int) error {
 		}
 	}
 }
-
-func key(st *unix.Stat_t) fileKey { return fileKey{uint64(st.Dev), st.Ino} }
 
 func keyOf(fd int) (fileKey, error) {
 	var st unix.Stat_t

@@ -76,7 +76,7 @@ type Call struct {
 // NewPlan plans one call. It reads the file system, and fails with
 // workspace_unavailable or sandbox_denied, whose detail names the path.
 func NewPlan(w *World, s *Setting, c Call) (*Plan, error) {
-	cwd, err := filepath.EvalSymlinks(c.Cwd)
+	cwd, err := RealPath(c.Cwd)
 	if err != nil || !isDir(cwd) {
 		return nil, protocol.Fail(protocol.WorkspaceUnavailable, "the workspace "+c.Cwd+" is gone")
 	}
@@ -207,7 +207,7 @@ func (b *builder) roots(s *Setting, c Call) error {
 	if !s.NoSlashTmp {
 		list = append(list, w.Tmp)
 	}
-	if !s.NoTmpdir && w.tmpdirServes(s.Workspace) {
+	if !s.NoTmpdir && !below(s.Workspace, w.Tmpdir) {
 		list = append(list, w.Tmpdir)
 	}
 	for i, r := range list {
@@ -280,18 +280,7 @@ func (b *builder) open(path string) bool {
 // guard adds what is protected in every sandbox, as far as a root covers it
 // (sandbox.md 3.3).
 func (b *builder) guard() {
-	w := b.plan.World
-	dirs := append([]string{w.AgentDir, w.SocketDir, w.FallbackDir, w.Socket}, w.Protect...)
-	var files []string
-	home := filepath.Dir(w.Store)
-	holdsRoot := slices.ContainsFunc(b.plan.Roots, func(r string) bool { return within(r, home) })
-	if holdsRoot && !within(home, w.AgentDir) {
-		var loose []string
-		files, loose = w.storeFiles()
-		dirs = append(dirs, loose...)
-	} else {
-		dirs = append(dirs, home)
-	}
+	dirs, files := b.plan.guarded()
 	for _, path := range dirs {
 		if path != "" && b.covered(path) && exists(path) {
 			b.put(Entry{Path: path, Kind: ReadOnly})
@@ -306,6 +295,23 @@ func (b *builder) guard() {
 			b.put(Entry{Path: path, Kind: AbsentFile})
 		}
 	}
+}
+
+// guarded is what is protected in every sandbox, there or not. The files are
+// those of a store that lies loose in a root; "" among the folders is none.
+func (p *Plan) guarded() (dirs, files []string) {
+	w := p.World
+	dirs = append([]string{w.AgentDir, w.SocketDir, w.FallbackDir, w.Socket}, w.Protect...)
+	if w.Store == "" {
+		return dirs, nil
+	}
+	home := filepath.Dir(w.Store)
+	holdsRoot := slices.ContainsFunc(p.Roots, func(r string) bool { return within(r, home) })
+	if holdsRoot && !within(home, w.AgentDir) {
+		files, loose := w.storeFiles()
+		return append(dirs, loose...), files
+	}
+	return append(dirs, home), nil
 }
 
 // plainRoot protects the names at the top of an ordinary root (sandbox.md 3.2).
@@ -464,7 +470,10 @@ func (p *Plan) Inside(path string) bool {
 		return false
 	}
 	e, ok := p.Of(path)
-	return ok && (e.Kind == Writable || e.Kind == Pinned && path != e.Path)
+	if !ok || e.Kind != Writable && (e.Kind != Pinned || path == e.Path) {
+		return false
+	}
+	return !foldsNames || !p.respelt(path)
 }
 
 // String is the plan for a log or a test: one entry a line.

@@ -25,7 +25,7 @@ func newLab(t *testing.T) *lab {
 
 func newLabIn(t *testing.T, dir string) *lab {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(dir)
+	dir, err := RealPath(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,5 +414,23 @@ func TestGitPointers(t *testing.T) {
 		if got = strings.ReplaceAll(got, l.dir+"/", ""); got != want {
 			t.Errorf("%.40q: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestRealPath(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.link("home", "via")
+	l.write("home/f", "")
+	for path, want := range map[string]string{"via/f": "home/f", "home/./ws": "home/ws", "via": "home"} {
+		if got, err := RealPath(l.dir + "/" + path); err != nil || got != l.path(want) {
+			t.Errorf("%s: got %s, %v", path, got, err)
+		}
+	}
+	if got, err := RealPath("/"); err != nil || got != "/" {
+		t.Errorf("/: got %s, %v", got, err)
+	}
+	if _, err := RealPath(l.path("none")); !os.IsNotExist(err) {
+		t.Errorf("one that is not there: %v", err)
 	}
 }

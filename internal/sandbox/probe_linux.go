@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -86,14 +85,6 @@ func (l *Launcher) ready(ctx context.Context) (*bubblewrap, error) {
 	return b, nil
 }
 
-func unavailable(err error) error {
-	var known *protocol.Error
-	if errors.As(err, &known) {
-		return known
-	}
-	return protocol.Fail(protocol.SandboxUnavailable, err.Error())
-}
-
 func probe(ctx context.Context, helper string) (*bubblewrap, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return nil, fmt.Errorf("there is no sandbox for %s", runtime.GOARCH)
@@ -130,15 +121,6 @@ func keepDescriptors() {
 			unix.CloseOnExec(fd)
 		}
 	}
-}
-
-// cutText is what a failed launcher said, else why it failed.
-func cutText(said string, err error) string {
-	said = strings.TrimSpace(said)
-	if said == "" {
-		return err.Error()
-	}
-	return said[:min(len(said), 400)]
 }
 
 // hint says what to do about a failure that is known.
@@ -185,12 +167,4 @@ func (b *bubblewrap) helper(ctx context.Context, p *Plan, program, mode string, 
 		err = fmt.Errorf("it did not end in time")
 	}
 	return stdout.Bytes(), stderr.String(), err
-}
-
-// limited keeps the first 64 KiB of what is written to it.
-type limited struct{ bytes.Buffer }
-
-func (l *limited) Write(p []byte) (int, error) {
-	l.Buffer.Write(p[:min(len(p), max(0, 64<<10-l.Len()))])
-	return len(p), nil
 }

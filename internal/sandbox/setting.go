@@ -5,7 +5,6 @@
 package sandbox
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -92,17 +91,6 @@ type World struct {
 	// Tmp is /tmp, /private/tmp on macOS; Tmpdir the daemon's own $TMPDIR, "" for
 	// one that is no use.
 	Tmp, Tmpdir string
-}
-
-// tmpdirServes reports whether the daemon's $TMPDIR may be a root of a bot in
-// workspace: it is left out where that would open more than temporary files
-// (sandbox.md 3.1).
-func (w *World) tmpdirServes(workspace string) bool {
-	if w.Tmpdir == "" || w.Tmpdir == "/" || within(w.Home, w.Tmpdir) {
-		return false
-	}
-	kept := append([]string{workspace, w.AgentDir, filepath.Dir(w.Store), w.SocketDir}, w.Protect...)
-	return !slices.ContainsFunc(append(kept, w.Walls...), func(path string) bool { return below(path, w.Tmpdir) })
 }
 
 // Denied is sandbox_denied: a call that cannot be confined safely. reason names

@@ -49,9 +49,9 @@ var tries = map[string]func(args []string) error{
 	},
 	"io_uring": func([]string) error {
 		var params [120]byte
-		return errnoOf(unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0))
+		return callErrno(unix.Syscall(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0))
 	},
-	"x32":      func([]string) error { return errnoOf(unix.RawSyscall(0x40000000|unix.SYS_GETPID, 0, 0, 0)) },
+	"x32":      func([]string) error { return callErrno(unix.RawSyscall(0x40000000|unix.SYS_GETPID, 0, 0, 0)) },
 	"sti":      trySTI,
 	"keys":     tryKeys,
 	"sysv":     trySysV,
@@ -80,7 +80,7 @@ var tries = map[string]func(args []string) error{
 	"clone3": func([]string) error {
 		var args [88]byte
 		binary.NativeEndian.PutUint64(args[:], unix.CLONE_NEWCGROUP)
-		return errnoOf(unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), uintptr(len(args)), 0))
+		return callErrno(unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), uintptr(len(args)), 0))
 	},
 	"euid": func(a []string) error {
 		if os.Geteuid() != number(a[0]) {
@@ -101,7 +101,7 @@ func number(s string) int {
 	return n
 }
 
-func errnoOf(_, _ uintptr, e syscall.Errno) error {
+func callErrno(_, _ uintptr, e syscall.Errno) error {
 	if e != 0 {
 		return e
 	}
@@ -189,7 +189,7 @@ func trySTI(a []string) error {
 		high = 0xdead << 32
 	}
 	c := [1]byte{'x'}
-	return errnoOf(unix.Syscall(unix.SYS_IOCTL, 0, high|unix.TIOCSTI, uintptr(unsafe.Pointer(&c))))
+	return callErrno(unix.Syscall(unix.SYS_IOCTL, 0, high|unix.TIOCSTI, uintptr(unsafe.Pointer(&c))))
 }
 
 func tryKeys(a []string) error {
@@ -211,7 +211,7 @@ func trySysV(a []string) error {
 		_, err := unix.SysvShmGet(number(a[1]), 0, 0)
 		return err
 	}
-	return errnoOf(unix.Syscall(unix.SYS_MSGGET, uintptr(number(a[1])), 0, 0))
+	return callErrno(unix.Syscall(unix.SYS_MSGGET, uintptr(number(a[1])), 0, 0))
 }
 
 func trySetns(a []string) error {

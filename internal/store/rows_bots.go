@@ -47,13 +47,15 @@ type Bot struct {
 	PrunedCursor           int64
 	Gates                  json.RawMessage
 	Sandbox                json.RawMessage
+	Rules                  string          // a digest of rules, or the unreadable mark; "" for none
+	CreatorLimits          json.RawMessage // what a deleted sandboxed creator left binding
 }
 
 const botColumns = `name, id, head, status, running_turn, closed, provider, family, model,
 	instructions, reasoning, tools, allowed, client_tools, settings, denials, workspace,
 	budget_tokens, tokens_used, input_tokens, cached_input_tokens, context_start, note,
 	compaction, elision, compaction_instructions, compaction_model, created_by, created_by_id,
-	cache_bot, fallbacks, closed_to_bots, pruned_cursor, gates, sandbox`
+	cache_bot, fallbacks, closed_to_bots, pruned_cursor, gates, sandbox, rules, creator_limits`
 
 var (
 	qBotByName = stmt(`SELECT ` + botColumns + ` FROM bots WHERE name = ?1`)
@@ -65,14 +67,14 @@ var (
 	qBotInsert       = stmt(`INSERT INTO bots (name, id, head, status, provider, family, model, instructions,
 		reasoning, tools, allowed, settings, workspace, budget_tokens, tokens_used, input_tokens,
 		cached_input_tokens, context_start, note, compaction, elision, compaction_instructions, compaction_model,
-		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor, client_tools)
+		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor, client_tools, sandbox, rules)
 		VALUES (?1, ?2, ?3, 'idle', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0, 0, ?14, ?15, ?16, ?17, ?18, ?19,
-		?20, ?21, ?22, ?23, ?24, 0, ?25)`)
+		?20, ?21, ?22, ?23, ?24, 0, ?25, ?26, ?27)`)
 	qBotThinkLike = stmt(`UPDATE bots SET (prefix, below, "from", "to", elided) =
 		(SELECT prefix, below, "from", "to", elided FROM bots WHERE id = ?2) WHERE id = ?1`)
 
 	qBotConfigure = stmt(`UPDATE bots SET settings = ?2, workspace = ?3, budget_tokens = ?4, reasoning = ?5,
-		provider = ?6, model = ?7, client_tools = ?8 WHERE id = ?1`)
+		provider = ?6, model = ?7, client_tools = ?8, sandbox = ?9, rules = ?10 WHERE id = ?1`)
 
 	qBotRun = stmt(`UPDATE bots SET status = 'running', running_turn = ?2, head = ?3, closed = ?3
 		WHERE id = ?1 AND running_turn IS NULL`)
@@ -104,6 +106,7 @@ func scanBot(s *sqlite.Stmt) (b Bot, err error) {
 		CompactionModel: s.ColumnText(26), CreatedBy: s.ColumnText(27), CreatedByID: s.ColumnInt64(28),
 		CacheBot: s.ColumnInt64(29), Fallbacks: s.ColumnBool(30), ClosedToBots: s.ColumnBool(31),
 		PrunedCursor: s.ColumnInt64(32), Gates: colJSON(s, 33), Sandbox: colJSON(s, 34),
+		Rules: s.ColumnText(35), CreatorLimits: colJSON(s, 36),
 	}
 	if err := json.Unmarshal([]byte(s.ColumnText(11)), &b.Tools); err != nil {
 		return b, rowInvalid("bots", b.ID, "tools")
@@ -195,7 +198,8 @@ func (tx *Tx) InsertBot(b *Bot) error {
 		null(b.Reasoning), string(tools), allowed, settings, null(b.Workspace), nullInt(b.Budget),
 		nullInt(b.ContextStart), nullInt(b.Note), nullInt(b.Compaction), nullInt(b.Elision),
 		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy), nullInt(b.CreatedByID),
-		nullInt(b.CacheBot), b.Fallbacks, b.ClosedToBots, nullRaw(b.ClientTools))
+		nullInt(b.CacheBot), b.Fallbacks, b.ClosedToBots, nullRaw(b.ClientTools),
+		nullRaw(b.Sandbox), null(b.Rules))
 }
 
 // ConfigureBot writes what may be replaced of a bot: settings, workspace,
@@ -205,7 +209,8 @@ func (tx *Tx) ConfigureBot(b *Bot) error {
 	if err != nil {
 		return err
 	}
-	return tx.mustChange(qBotConfigure, b.ID, settings, null(b.Workspace), nullInt(b.Budget), null(b.Reasoning), b.Provider, b.Model, nullRaw(b.ClientTools))
+	return tx.mustChange(qBotConfigure, b.ID, settings, null(b.Workspace), nullInt(b.Budget), null(b.Reasoning), b.Provider, b.Model, nullRaw(b.ClientTools),
+		nullRaw(b.Sandbox), null(b.Rules))
 }
 
 // settingsText is a bot's settings as their column holds them.

@@ -99,7 +99,10 @@ func (tx *Tx) DeletePiece(b *Bot) (d DeletedPiece, err error) {
 		return d, err
 	}
 	d.Gone = true
-	return d, tx.mustChange(qDropBot, b.ID)
+	if err := tx.mustChange(qDropBot, b.ID); err != nil {
+		return d, err
+	}
+	return d, tx.DropRules(b.Rules)
 }
 
 // dropNodes takes a bot's head back over the nodes that nothing else needs.

@@ -16,7 +16,8 @@ type process struct {
 	// so its number, which is its group's too, cannot belong to a stranger.
 	ended chan struct{}
 	// inner gives, for a confined command, the leader of the group within, which
-	// signals that a command may handle go to; nil for any other.
+	// signals that a command may handle go to: 0 while there is none, -1 where it
+	// is the process itself. nil for any other command.
 	inner func() int
 
 	mu     sync.Mutex
@@ -58,8 +59,11 @@ func (p *process) signalGroup(sig syscall.Signal) {
 	}
 	group := p.pid
 	if p.inner != nil && sig != unix.SIGKILL {
-		if group = p.inner(); group <= 1 {
+		switch inner := p.inner(); {
+		case inner == 0:
 			return // nothing runs yet
+		case inner > 1:
+			group = inner
 		}
 	}
 	_ = unix.Kill(-group, sig) // gone is as good

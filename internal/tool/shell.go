@@ -17,6 +17,8 @@ var (
 	shellText string
 	//go:embed shell.json
 	shellParameters string
+	//go:embed shell_sandboxed.md
+	sandboxedText string
 )
 
 // shellTool runs a script, in the foreground or beyond its call (runtime.md 9
@@ -31,6 +33,16 @@ type shellBuiltin struct{ builtin[shellArgs] }
 func (s *shellBuiltin) Def() model.ToolDef {
 	def := s.builtin.Def()
 	def.Description = strings.ReplaceAll(def.Description, "{{shell}}", FindShell())
+	return def
+}
+
+// SandboxedDef is what the model of a sandboxed bot is told of a tool: for shell
+// what the sandbox changes, too.
+func SandboxedDef(t Tool) model.ToolDef {
+	def := t.Def()
+	if def.Name == "shell" {
+		def.Description += sandboxedText
+	}
 	return def
 }
 
@@ -110,7 +122,7 @@ func runShell(ctx context.Context, env *Env, a *shellArgs) Result {
 		return env.refuse(failuref(protocol.CapacityExhausted, "nothing may outlive its call here"))
 	case a.Background.value:
 		return env.Beyond.Background(ctx, func(env *Env) (*Running, *Failure) {
-			return startRunning(ctx, env, command, a.Stdin.value)
+			return startRunning(context.WithoutCancel(ctx), env, command, a.Stdin.value)
 		}, limit)
 	case a.Detach.value:
 		return env.Beyond.Detach(func() (int, func(), *Failure) { return startDetached(ctx, env, command) })

@@ -27,7 +27,13 @@ type Limits [dimensions]struct {
 // Learn takes a response's headers. A dimension they report is settled by
 // them: its reservation ends in the same step, so that others may start while
 // this call streams.
-func (g *Grant) Learn(l Limits) {
+func (g *Grant) Learn(l Limits) { g.learn(l, true) }
+
+// Seed is Learn for headers that came before the call was sent: its
+// reservations stand.
+func (g *Grant) Seed(l Limits) { g.learn(l, false) }
+
+func (g *Grant) learn(l Limits, settle bool) {
 	g.pools.mu.Lock()
 	defer g.pools.mu.Unlock()
 	now := time.Now()
@@ -36,7 +42,7 @@ func (g *Grant) Learn(l Limits) {
 			continue
 		}
 		b := &g.pool.buckets[d]
-		if !g.settled[d] {
+		if settle && !g.settled[d] {
 			g.settled[d] = true
 			b.reserved = max(b.reserved-g.share[d], 0)
 		}

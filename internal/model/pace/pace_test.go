@@ -297,3 +297,17 @@ func TestPoolsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestHeadersBeforeACall(t *testing.T) {
+	bubble(t, "they teach the pool and leave the reservation", func(t *testing.T, p *Pools) {
+		g := acquire(t, p, Cost{Input: 100})
+		g.Seed(learned(Requests, 6, 6))
+		if s := p.Stats()["m"]; s.ReservedRequests != 1 || available(p, Requests) != 5 {
+			t.Errorf("%d reserved, %d available", s.ReservedRequests, available(p, Requests))
+		}
+		g.End(false, false, nil)
+		if available(p, Requests) != 6 {
+			t.Errorf("%d available after a refund", available(p, Requests))
+		}
+	})
+}

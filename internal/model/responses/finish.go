@@ -28,6 +28,7 @@ func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
 		return nil, model.Errorf("empty_completion", "the response holds nothing but reasoning")
 	}
 	c := &model.Completion{Usage: d.rep.Usage}
+	d.altered = len(kept) < len(d.items)
 	safe := model.NewSafe(d.req)
 	size := 0
 	for i := range kept {
@@ -44,6 +45,7 @@ func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
 		}
 		c.External = c.External || r.item.Type == "web_search_call"
 		raw = model.MendEscapes(raw)
+		d.altered = d.altered || !bytes.Equal(raw, r.raw)
 		c.Items = append(c.Items, raw)
 		size += len(raw)
 	}

@@ -14,34 +14,56 @@ import (
 // Provider is one binding of the family. It is safe for concurrent use.
 type Provider struct {
 	client  *wire.Client
+	sockets *wire.Sockets // nil: HTTP
 	info    model.Info
 	bedrock bool
+	chatgpt bool
+	version string
 	listing wire.Listing
 }
 
-var _ model.Provider = (*Provider)(nil)
+var (
+	_ model.Provider   = (*Provider)(nil)
+	_ model.Rememberer = (*Provider)(nil)
+)
 
 // New makes a provider of a resolved spec.
 func New(name string, spec model.Spec, env wire.Env) (*Provider, error) {
 	spec.Name = name
-	client, err := wire.NewClient(spec, env, wire.Family{
+	chatgpt := spec.Auth == model.AuthChatGPT
+	family := wire.Family{
 		HeaderWait: wire.HeaderWait,
 		Authorize:  func(h http.Header, key string) { h.Set("authorization", "Bearer "+key) },
 		Limits:     limits,
 		Code:       httpCode,
 		RequestID:  "x-request-id",
-	})
+	}
+	if chatgpt {
+		family.Plan = plan
+	}
+	client, err := wire.NewClient(spec, env, family)
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host())}, nil
+	p := &Provider{
+		client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host()), chatgpt: chatgpt, version: env.Version,
+	}
+	if spec.Transport == model.TransportWebSocket {
+		p.sockets = client.Sockets(outOfStep)
+	}
+	return p, nil
 }
 
 // Info is how the provider appears in the ready line.
 func (p *Provider) Info() model.Info { return p.info }
 
 // Status is the provider's part of stats.
-func (p *Provider) Status() json.RawMessage { return p.client.Status() }
+func (p *Provider) Status() json.RawMessage {
+	if p.sockets != nil {
+		return p.sockets.Status()
+	}
+	return p.client.Status()
+}
 
 // ServesWebSearch reports whether a request with this web_search setting
 // carries the tool (providers.md 15).
@@ -51,6 +73,12 @@ func (p *Provider) ServesWebSearch(mode string) bool {
 
 // Complete makes one attempt; see model.Provider.
 func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(model.Event), rep *model.Report) (*model.Completion, error) {
+	if p.chatgpt {
+		req = forChatGPT(req)
+	}
+	if p.sockets != nil {
+		return p.overSocket(ctx, req, sink, rep)
+	}
 	d := newDecoder(req, rep)
 	call := &wire.Call{
 		Path:      "/responses",
@@ -64,6 +92,9 @@ func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(m
 	if req.CacheKey != "" {
 		call.Header = http.Header{"Session-Id": {req.CacheKey}}
 	}
+	if p.chatgpt {
+		keepTurn(call, req.TurnState)
+	}
 	if err := p.client.Stream(ctx, call, d, sink, rep); err != nil {
 		return nil, err
 	}
@@ -74,7 +105,11 @@ func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(m
 // Models lists what the provider serves, kept for five minutes.
 func (p *Provider) Models(ctx context.Context) ([]model.Model, error) {
 	return p.listing.Get(ctx, func(ctx context.Context) ([]model.Model, error) {
-		return p.client.ListModels(ctx, wire.List{})
+		how := wire.List{}
+		if p.chatgpt {
+			how.Query = listQuery(p.version)
+		}
+		return p.client.ListModels(ctx, how)
 	})
 }
 

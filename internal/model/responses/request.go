@@ -11,12 +11,18 @@ const suffix = `]}`
 
 // prefix is the body up to the first item. bedrock leaves out what Bedrock
 // does not serve.
-func prefix(req *model.Request, bedrock bool) []byte {
+func prefix(req *model.Request, bedrock bool) []byte { return fields(req, bedrock, true) }
+
+// fields is prefix; without stream it is what goes over a socket.
+func fields(req *model.Request, bedrock, stream bool) []byte {
 	b := append([]byte(nil), `{"model":`...)
 	b = model.AppendString(b, req.Model)
 	b = append(b, `,"instructions":`...)
 	b = model.AppendString(b, req.Instructions)
-	b = append(b, `,"stream":true,"store":false,"include":["reasoning.encrypted_content"]`...)
+	if stream {
+		b = append(b, `,"stream":true`...)
+	}
+	b = append(b, `,"store":false,"include":["reasoning.encrypted_content"]`...)
 	if req.MaxOutput > 0 {
 		b = append(b, `,"max_output_tokens":`...)
 		b = strconv.AppendInt(b, req.MaxOutput, 10)

@@ -33,8 +33,10 @@ type decoder struct {
 	items    []received
 	size     int // bytes of the items
 	streamed text
+	id       string // the response's
 	status   string // the terminal event's
 	ended    bool
+	altered  bool // by finish: what is stored is not all that came, as it came
 }
 
 // text stands for a text that is compared and not kept.
@@ -192,6 +194,7 @@ func unsupported(what string) error {
 
 // terminal is a response object at its end.
 type terminal struct {
+	ID         model.Loose[string]     `json:"id"`
 	Status     string                  `json:"status"`
 	Output     jsontext.Value          `json:"output"`
 	Usage      model.Loose[usage]      `json:"usage"`
@@ -217,7 +220,7 @@ func (d *decoder) completed(data []byte) error {
 		return unreadable(err)
 	}
 	d.rep.Usage = usageOf(ev.Response.Usage)
-	d.status, d.ended = ev.Response.Status, true
+	d.id, d.status, d.ended = ev.Response.ID.Value, ev.Response.Status, true
 	if len(d.items) > 0 || ev.Response.Output.Kind() != '[' {
 		return nil
 	}

@@ -1,6 +1,6 @@
 // Package wire is the HTTP that every model provider shares: the set of
 // transports, the streamed request body, event streams with their limits and
-// clocks, error bodies, and model lists (providers.md 5, 14, 18).
+// clocks, WebSockets, error bodies, and model lists (providers.md 5, 8, 14, 18).
 package wire
 
 import (
@@ -48,6 +48,8 @@ type Options struct {
 	Proxy func(*http.Request) (*url.URL, error)
 	// RootCAs replaces the system's roots; nil: the system's.
 	RootCAs *x509.CertPool
+	// Dial replaces the network; nil: the system's.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Connections is how many shards a bound of maxActive turns calls for; 0 means
@@ -75,6 +77,8 @@ type Transports struct {
 	shards   []*http.Transport
 	inFlight []int
 	hosts    map[string]*host
+	upgrade  *http.Transport // for WebSockets; nil until one is opened
+	sockets  []*Sockets
 }
 
 // host is what is known of the protocol that an https host speaks.
@@ -103,10 +107,13 @@ func NewTransports(o Options) *Transports {
 }
 
 func (t *Transports) newTransport(shard bool) *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout}
+	dial := t.options.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
 	tr := &http.Transport{
 		Proxy:                  t.options.Proxy,
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		IdleConnTimeout:        idleTimeout,
 		MaxIdleConnsPerHost:    maxIdle,
@@ -286,9 +293,13 @@ func (t *Transports) InFlightByShard() []int {
 func (t *Transports) CloseIdle() {
 	t.plain.CloseIdleConnections()
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, s := range t.shards {
 		s.CloseIdleConnections()
+	}
+	sets := t.sockets
+	t.mu.Unlock()
+	for _, k := range sets {
+		k.closeIdle()
 	}
 }
 
@@ -300,6 +311,15 @@ func (t *Transports) ProxyInUse(u *url.URL) string {
 		return ""
 	}
 	return proxy.Scheme + "://" + proxy.Host
+}
+
+// ProxyOf is ProxyInUse for a URL that is not parsed yet.
+func (t *Transports) ProxyOf(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return ""
+	}
+	return t.ProxyInUse(u)
 }
 
 type countedBody struct {

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"os"
+	"runtime"
+
+	"agent/internal/engine"
+	"agent/internal/place"
+	"agent/internal/sandbox"
+	"agent/protocol"
+)
+
+// openSandbox makes what bots are confined with, and takes away the placeholders
+// that a killed daemon left.
+func (d *Daemon) openSandbox() (*engine.Sandbox, error) {
+	ph, err := sandbox.OpenPlaceholders(d.opt.Store + ".placeholders")
+	if err != nil {
+		return nil, protocol.Fail(protocol.StorageError, err.Error())
+	}
+	at := sandbox.Places{
+		Store: d.opt.Store, Socket: d.opt.Socket, Protect: d.opt.Protect, Walls: d.opt.Walls,
+		Tmpdir: os.Getenv("TMPDIR"), FallbackDir: place.FallbackDir(),
+	}
+	if at.Home, err = os.UserHomeDir(); err != nil {
+		at.Home = ""
+	}
+	if d.opt.Socket != "" {
+		at.SocketDir = place.BotSocketDir(d.opt.Socket, d.opt.Store)
+	}
+	return &engine.Sandbox{
+		World:        sandbox.NewWorld(at, d.opt.Log),
+		Launcher:     &sandbox.Launcher{Helper: d.opt.Engine.Self},
+		Placeholders: ph,
+	}, nil
+}
+
+// sandboxInfo is what the ready line says of the sandbox.
+func (d *Daemon) sandboxInfo() protocol.SandboxInfo {
+	kind := "bubblewrap"
+	if runtime.GOOS == "darwin" {
+		kind = "seatbelt"
+	}
+	info := protocol.SandboxInfo{Kind: &kind}
+	tried, err := d.sandbox.Launcher.State()
+	if !tried {
+		return info
+	}
+	available := err == nil
+	info.Available = &available
+	if err != nil {
+		info.Detail = err.Error()
+	}
+	return info
+}
