@@ -303,6 +303,7 @@ func (f *confining) settle(e *Engine, a confinementAsked, base sandbox.Setting, 
 			return err
 		}
 	}
+	s.NoteGit(base.Git)
 	f.setting = s
 	return nil
 }

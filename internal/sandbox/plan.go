@@ -249,17 +249,16 @@ func (b *builder) protect(s *Setting) error {
 	return nil
 }
 
-// root protects the names at the top of a root. One that merely looks like a git
-// folder now keeps the names of an ordinary one protected, too: a command could
-// have made it look so.
+// root protects the names at the top of a root. One that looks like a git folder
+// keeps the names of an ordinary one protected, too, unless it lies in a .git: a
+// command could have made it look so.
 func (b *builder) root(s *Setting, root string) error {
-	given := s.isGit(root)
-	if !given {
+	if !inGit(root) {
 		if err := b.plainRoot(root); err != nil {
 			return err
 		}
 	}
-	if given || isGitFolder(root) {
+	if s.isGit(root) || isGitFolder(root) {
 		return b.gitRoot(root)
 	}
 	return nil

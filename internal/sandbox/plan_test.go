@@ -338,6 +338,29 @@ func TestPlan(t *testing.T) {
 	})
 }
 
+func TestNoteGit(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	bare, plain := l.gitFolder("home/bare"), l.mkdir("home/plain")
+	s := &Setting{Mode: protocol.SandboxWorkspace, Workspace: l.ws, Roots: []string{bare, plain}}
+	s.NoteGit(nil)
+	if len(s.Git) != 1 || s.Git[0] != bare {
+		t.Errorf("noted: %v", s.Git)
+	}
+	if err := os.Remove(bare + "/HEAD"); err != nil {
+		t.Fatal(err)
+	}
+	l.gitFolder("home/plain")
+	s.NoteGit(s.Git) // what a command has made of it counts no more than that
+	if len(s.Git) != 2 || !s.isGit(bare) || !s.isGit(plain) || !s.isGit("/x/.git/worktrees/y") || s.isGit(l.ws) {
+		t.Errorf("noted: %v", s.Git)
+	}
+	child := l.world.Bind(Setting{Mode: protocol.SandboxWorkspace, Workspace: l.ws}, *s)
+	if len(child.Git) != 2 {
+		t.Errorf("a bot that it made has %v", child.Git)
+	}
+}
+
 func TestPlanRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

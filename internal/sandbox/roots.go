@@ -251,6 +251,9 @@ func (w *World) Bind(s, creator Setting) Setting {
 	above := slices.Concat(s.Above, creator.own(), creator.Above)
 	slices.Sort(above)
 	s.Above = slices.Compact(above)
+	git := slices.Concat(s.Git, creator.Git)
+	slices.Sort(git)
+	s.Git = slices.Compact(git)
 	if s.Mode != protocol.SandboxWorkspace {
 		return s
 	}

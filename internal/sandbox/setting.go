@@ -6,7 +6,6 @@ package sandbox
 
 import (
 	"slices"
-	"strings"
 
 	"agent/protocol"
 )
@@ -41,21 +40,22 @@ func (s *Setting) Confines() bool {
 	return s.Mode == protocol.SandboxReadOnly || s.Mode == protocol.SandboxWorkspace
 }
 
-// NoteGit fills in Git, once the setting's folders are settled.
-func (s *Setting) NoteGit() {
-	s.Git = nil
-	for _, root := range append([]string{s.Workspace}, s.Roots...) {
+// NoteGit fills in Git, once the setting's folders are settled: the git folders
+// among them, and those of before.
+func (s *Setting) NoteGit(before []string) {
+	git := slices.Clone(before)
+	for _, root := range s.own() {
 		if isGitFolder(root) {
-			s.Git = append(s.Git, root)
+			git = append(git, root)
 		}
 	}
+	slices.Sort(git)
+	s.Git = slices.Compact(git)
 }
 
 // isGit reports whether a root was given as a git folder. What is, or lies in, a
 // .git is accepted as nothing else.
-func (s *Setting) isGit(root string) bool {
-	return slices.Contains(s.Git, root) || slices.Contains(strings.Split(root, "/"), ".git")
-}
+func (s *Setting) isGit(root string) bool { return slices.Contains(s.Git, root) || inGit(root) }
 
 // Class is which sockets a command may make (sandbox.md 4.6).
 type Class int

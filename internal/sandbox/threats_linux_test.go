@@ -148,6 +148,14 @@ func granted(l *lab) func(*Setting, *Call) {
 	return roots(l.path("home/ws/.git"))
 }
 
+// bare is a root that is a git folder, noted as the engine does.
+func bare(_ *lab, root string) func(*Setting, *Call) {
+	return func(s *Setting, _ *Call) {
+		s.Roots = []string{root}
+		s.NoteGit(nil)
+	}
+}
+
 // wholeHome makes the home a root.
 func wholeHome(l *lab) func(*Setting, *Call) { return roots(l.path("home")) }
 
@@ -315,6 +323,18 @@ var threats = []threat{
 		after: func(t *testing.T, l *lab) {
 			l.again(t, `try config 'echo x >> .git/config'; try hook 'echo x > .git/hooks/x'; try commondir 'echo ../evil > .git/commondir'`,
 				"config EROFS; hook EROFS; commondir EROFS", roots(l.path("home/ws/.git")))
+		},
+	},
+	{
+		name: "SB-14 a granted bare repository that was made to look like none",
+		prep: func(l *lab) func(*Setting, *Call) { return bare(l, l.gitFolder("home/bare")) },
+		act:  `mv ~/bare/HEAD ~/bare/H 2>/dev/null`, ro: "", ww: "",
+		made: []string{"home/bare/HEAD", "home/bare/H"},
+		after: func(t *testing.T, l *lab) {
+			l.again(t, `try config 'echo x >> ~/bare/config'; try hook 'echo x > ~/bare/hooks/x'; try commondir 'echo ../evil > ~/bare/commondir'`,
+				"config EROFS; hook EROFS; commondir EROFS", func(s *Setting, _ *Call) {
+					s.Roots, s.Git = []string{l.path("home/bare")}, []string{l.path("home/bare")}
+				})
 		},
 	},
 	{
