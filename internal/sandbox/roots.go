@@ -77,7 +77,7 @@ func (w *World) checkRoot(r string, all []string) error {
 	}
 	for _, wall := range w.Walls {
 		if within(r, wall) {
-			return protocol.Fail(protocol.WritableRootWalled, r+" lies in the hidden folder "+wall)
+			return protocol.Fail(protocol.WritableRootWalled, r+" lies in the hidden folder "+wall+"; name a folder outside it")
 		}
 	}
 	if info, err := os.Lstat(r); err == nil && !info.IsDir() {
@@ -89,7 +89,7 @@ func (w *World) checkRoot(r string, all []string) error {
 		}
 	}
 	if within(r, w.AgentDir) && !below(r, filepath.Join(w.AgentDir, "worktrees")) {
-		return badRoot(r + " lies in " + w.AgentDir + ", of which only folders below worktrees may be writable")
+		return badRoot(r + " is protected in every sandbox: of " + w.AgentDir + " only folders below worktrees may be writable")
 	}
 	return checkNames(r, all)
 }
