@@ -16,7 +16,7 @@ endif
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help need build install demo test test-long bench lint fuzz
+.PHONY: help need build install demo test test-long bench lint fuzz oracle
 
 help:
 	@echo "make demo       build, then watch a confined bot mend a failing test, and survive a kill -9 (no key needed)"
@@ -24,6 +24,7 @@ help:
 	@echo "make install    build, then put agent into $(PREFIX)/bin (PREFIX=... changes it)"
 	@echo "make test       formatting, vet for Linux and macOS, and every test; minutes"
 	@echo "make test-long  the same with the race detector and the long tests; needs a C compiler"
+	@echo "make oracle     what is said to model providers, read by their own libraries; fetches those once"
 	@echo "make fuzz       every fuzz target, 20,000 executions each (FUZZTIME=... changes it)"
 	@echo "make bench      the workloads, measured from outside and compared with their targets"
 	@echo "make lint       gofumpt and staticcheck"
@@ -48,6 +49,10 @@ test: need
 
 test-long: need
 	@RACE=1 scripts/test.sh -count=1 -timeout=60m -tags long
+	@scripts/oracle.sh -count=1
+
+oracle:
+	@scripts/oracle.sh
 
 FUZZTIME ?= 20000x
 fuzz:

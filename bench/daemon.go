@@ -39,6 +39,7 @@ type serveOptions struct {
 	flags  []string
 	looks  looks
 
+	env      []string // beyond its home and PATH
 	provider string
 	probed   *probedSpec // a probed daemon on a socket; flags do not count
 	self     string      // the program that plays it
@@ -61,7 +62,7 @@ func serve(ctx context.Context, o serveOptions) (*daemon, error) {
 		name, args = o.probed.command(o.self, o, socket)
 	}
 	d := &daemon{cmd: exec.Command(name, args...)}
-	d.cmd.Env = environment(o.dir)
+	d.cmd.Env = environment(o.dir, o.env...)
 	d.cmd.Stderr = &d.stray
 	end, err := newPipes(d.cmd)
 	if err != nil {

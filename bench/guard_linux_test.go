@@ -68,7 +68,7 @@ func (b *bench) guardOthers(t *testing.T) {
 // guardFilled goes on with filled stores: the daemon must read their rows back
 // whole, and the model server must accept the histories it makes of them.
 func (b *bench) guardFilled(t *testing.T) {
-	for _, family := range []string{"responses", "anthropic"} {
+	for _, family := range []string{"responses", "anthropic", "chat"} {
 		t.Run(family, func(t *testing.T) {
 			b.family, b.quick, b.dir, b.stores, b.report = family, true, t.TempDir(), map[string]string{}, &report{Runs: 1}
 			if err := errors.Join(b.smallTurns(t.Context()), b.longHistory(t.Context()), b.startUp(t.Context())); err != nil {

@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	f.SetOutput(log)
 	f.StringVar(&names, "w", usual(), "`workloads` to run, with commas between; W7 and W11 run only when they are named")
 	f.IntVar(&runs, "runs", 3, "fresh-process runs of each but W7 and W11; the table shows their medians")
-	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses, responses-ws or anthropic")
+	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses, responses-ws, anthropic or chat")
 	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
 	f.StringVar(&dir, "dir", "", "`folder` for the stores, on the disk that is to be measured; default a temporary one")
@@ -115,7 +115,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		return 2
 	}
 	chosen, err := choose(names)
-	if err == nil && (runs < 1 || f.NArg() > 0 || b.family != "responses" && b.family != "responses-ws" && b.family != "anthropic") {
+	if err == nil && (runs < 1 || f.NArg() > 0 || !slices.Contains([]string{"responses", "responses-ws", "anthropic", "chat"}, b.family)) {
 		err = fmt.Errorf("a wrong number of runs, an unknown family or an argument too many; see -help")
 	}
 	if err != nil {

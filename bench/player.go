@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +22,8 @@ const playWord = "play"
 
 // part is what the model server does in one turn.
 type part struct {
-	Deltas    int             `json:"deltas,omitempty"` // pieces of the answer, of 256 bytes; 0: one of three bytes
+	Deltas    int             `json:"deltas,omitempty"` // pieces of the answer; 0: one of three bytes
+	Size      int             `json:"size,omitempty"`   // bytes of a piece, 0: 256
 	GapMS     int             `json:"gap_ms,omitempty"` // between them
 	DelayMS   int             `json:"delay_ms,omitempty"`
 	Hold      string          `json:"hold,omitempty"` // the answer's end waits until this is released
@@ -61,6 +64,8 @@ type player struct {
 	mu    sync.Mutex
 	bots  map[string]*playing
 	gates map[string]*fakemodel.Gate
+
+	secure *fakemodel.Secure // nil: it is spoken to in the clear
 }
 
 // playing is a bot's newest part and how far it has come.
@@ -75,7 +80,8 @@ const summaryMark = "Summarize what was said so far."
 
 // play runs the server as a program. It obeys the lines stats and violations,
 // and of a hold by its name: await NAME N, which is answered when N answers
-// wait there, and release NAME, after which nothing waits there any more.
+// wait there, and release NAME, after which nothing waits there any more. With
+// -secure it also obeys connections.
 func play(args []string, in io.Reader, out, errs io.Writer) int {
 	p := player{bots: map[string]*playing{}, gates: map[string]*fakemodel.Gate{}}
 	opts := fakemodel.Options{Identity: fakemodel.ByModel, Handler: p.reply}
@@ -83,6 +89,7 @@ func play(args []string, in io.Reader, out, errs io.Writer) int {
 	f.SetOutput(errs)
 	f.BoolVar(&opts.Window, "window", false, "let a history leave out its beginning")
 	f.BoolVar(&opts.Lost, "lost", false, "accept that an answer is missing, as after an interrupt")
+	roots := f.String("secure", "", "be reached by TLS and HTTP/2, and write the certificate to trust into this `file`")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
@@ -92,8 +99,19 @@ func play(args []string, in io.Reader, out, errs io.Writer) int {
 		return 2
 	}
 	defer s.Close()
+	url := s.URL
+	if *roots != "" {
+		if p.secure, err = s.Secure(); err == nil {
+			url, err = p.secure.URL, os.WriteFile(*roots, p.secure.Roots, 0o600)
+			defer p.secure.Close()
+		}
+		if err != nil {
+			fmt.Fprintln(errs, "bench:", err)
+			return 2
+		}
+	}
 	lines := json.NewEncoder(out)
-	lines.Encode(map[string]string{"url": s.URL})
+	lines.Encode(map[string]string{"url": url})
 	commands := bufio.NewScanner(in)
 	for commands.Scan() {
 		lines.Encode(p.obey(s, strings.Fields(commands.Text())))
@@ -109,6 +127,8 @@ func (p *player) obey(s *fakemodel.Server, words []string) any {
 		return s.Stats()
 	case len(words) == 1 && words[0] == "violations":
 		return s.Violations()
+	case len(words) == 1 && words[0] == "connections" && p.secure != nil:
+		return map[string]int64{"opened": p.secure.Connections()}
 	case len(words) == 2 && words[0] == "release":
 		g := p.gate(words[1])
 		g.Release()
@@ -168,7 +188,7 @@ func (p *player) reply(req *fakemodel.Request) fakemodel.Reply {
 	case handle != "":
 		r = fakemodel.Say("", fakemodel.Call("wait", `{"handles":["`+handle+`"]}`))
 	case t.Deltas > 0:
-		r = fakemodel.Deltas(t.Deltas, partDelta, millisOf(t.GapMS))
+		r = fakemodel.Deltas(t.Deltas, cmp.Or(t.Size, partDelta), millisOf(t.GapMS))
 		r.Finish = p.gate(t.Hold)
 	default:
 		r = fakemodel.Say("Ok.")

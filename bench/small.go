@@ -12,7 +12,7 @@ import (
 // small are rows of the runtime document's tables that need no workload of
 // their own.
 func (b *bench) small(ctx context.Context) error {
-	return errors.Join(b.throttled(ctx), b.loudCommand(ctx), b.foreignPrune(ctx), b.knownFork(ctx))
+	return errors.Join(b.throttled(ctx), b.loudCommand(ctx), b.foreignPrune(ctx), b.knownFork(ctx), b.secureBurst(ctx), b.longAnswer(ctx))
 }
 
 // fewer is how often something is done, which is seldom in the small form.

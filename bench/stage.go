@@ -20,6 +20,7 @@ type stage struct {
 type staging struct {
 	filled string   // the store to begin with a copy of, "" for an empty one
 	flags  []string // further ones for the daemon
+	env    []string // further variables for it
 	model  []string // the model server's arguments, its word first
 	socket bool     // the daemon is on a socket, else on standard input and output
 	looks  looks
@@ -57,7 +58,7 @@ func (b *bench) set(ctx context.Context, o staging) (*stage, error) {
 		return nil, err
 	}
 	s.serve = serveOptions{
-		agent: b.agent, dir: dir, store: s.store, socket: o.socket || o.probed != nil, flags: o.flags, looks: o.looks,
+		agent: b.agent, dir: dir, store: s.store, socket: o.socket || o.probed != nil, flags: o.flags, env: o.env, looks: o.looks,
 		provider: "fake=" + b.family + "," + s.model.url, probed: o.probed, self: b.self,
 	}
 	if err := s.start(ctx); err != nil {

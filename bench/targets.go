@@ -67,11 +67,12 @@ var targets = slices.Concat([]target{
 	{workload: "small", kase: "shell prints 1 MiB", name: "peak heap added", most: 4},
 	{workload: "small", kase: "prune, nothing to drop beside 100,000 turns", name: "job", most: 1},
 	{workload: "small", kase: "fork at a known checkpoint of 6 MB", name: "job", most: 2},
+	{workload: "small", kase: longAnswerCase, name: "peak heap added", least: -4, most: 4},
 	{workload: "start", kase: "agent --version", name: "wall", most: 10},
 	{workload: "start", kase: "agent run, no daemon", name: "wall", most: 100},
 	{workload: "start", kase: "agent stats, warm", name: "wall", most: 20},
 	{workload: "start", kase: "one text turn", name: "syncs", most: 4},
-}, lifeTargets("W2"), lifeTargets("W3"))
+}, lifeTargets("W2"), lifeTargets("W3"), secureTargets())
 
 // lifeTargets are those of W2 and W3, the same for each mode.
 func lifeTargets(id string) (all []target) {

@@ -3,6 +3,7 @@ package client
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"agent/client/envfile"
@@ -77,6 +78,8 @@ func parseProvider(spec string, env []string) providerSpec {
 		p.auth = "key"
 	case base.auth != "" && (url == "" || sameURL(url, base.url)):
 		p.auth = base.auth
+	case bedrockURL.MatchString(url):
+		p.auth = "sigv4"
 	}
 	if url == "" {
 		url = withRegion(base.url, env)
@@ -90,6 +93,10 @@ func parseProvider(spec string, env []string) providerSpec {
 	}
 	return p
 }
+
+// bedrockURL is the base URL of a Bedrock host, whose requests are signed
+// whatever the provider's name.
+var bedrockURL = regexp.MustCompile(`^https://(bedrock-mantle\.[a-z0-9-]+\.api\.aws|bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com)(/|$)`)
 
 func withRegion(url string, env []string) string {
 	region := envfile.Get(env, "AWS_REGION")
@@ -117,6 +124,9 @@ func (p providerSpec) differences(has protocol.ProviderInfo) []string {
 		note("url", *p.url, has.URL)
 	}
 	note("transport", p.transport, has.Transport)
+	if p.name == "chatgpt" && p.auth == "none" && has.Auth == "chatgpt" {
+		return out // the daemon's sign-in is of that URL's own issuer
+	}
 	note("auth", p.auth, has.Auth)
 	return out
 }

@@ -188,7 +188,7 @@ func (s *search) spawn() (*child, error) {
 		providers = ImpliedProviders(env)
 	}
 	if len(providers) == 0 {
-		return nil, protocol.Fail(protocol.NoProviders, "a daemon needs a model provider: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, set AGENT_PROVIDER, or give --provider, such as, offline, --provider scripted")
+		return nil, protocol.Fail(protocol.NoProviders, "a daemon needs a model provider: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, set AGENT_PROVIDER, sign in with agent login chatgpt, or give --provider, such as ollama for a local server or, offline, --provider scripted")
 	}
 	args, err := s.s.arguments(s.target, providers)
 	if err != nil {

@@ -202,6 +202,7 @@ type ProviderInfo struct {
 	KeyEnv      string      `json:"key_env,omitzero"`     // the variable's name
 	Region      string      `json:"region,omitzero"`      // sigv4
 	Credentials string      `json:"credentials,omitzero"` // environment, aws-cli
+	Proxy       string      `json:"proxy,omitzero"`       // scheme and host, when requests go through one
 	Unresolved  *Unresolved `json:"unresolved,omitzero"`
 	Extra       Extra       `json:",embed"`
 }

@@ -1,4 +1,4 @@
-// Package modelsfile reads ~/.agent/models, the list of models that clients
+// Package modelsfile reads and writes ~/.agent/models, the list of models that clients
 // offer (cli.md 13). The daemon never reads it and runs any model.
 //
 // The file is UTF-8 text of at most 1 MiB with one PROVIDER/MODEL a line. A #

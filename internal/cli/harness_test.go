@@ -23,10 +23,10 @@ import (
 // The test program plays agent: by that name in scripts, and by its first
 // argument where the command starts itself as a daemon.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") && filepath.Base(os.Args[0]) != "person" {
 		os.Exit(Main())
 	}
-	testscript.Main(m, map[string]func(){"agent": func() { os.Exit(Main()) }})
+	testscript.Main(m, map[string]func(){"agent": func() { os.Exit(Main()) }, "person": person})
 }
 
 func TestScripts(t *testing.T) {
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits, "usage": cmdUsage, "mode": cmdMode, "names": cmdNames, "capture": cmdCapture, "awaits": cmdAwaits,
-			"says": cmdSays,
+			"says": cmdSays, "issuer": cmdIssuer(t),
 		},
 	})
 }

@@ -55,6 +55,8 @@ func TestCompactionOfTurns(t *testing.T) {
 				return fakemodel.Say("no", fakemodel.Call("echo", `{"text":"x"}`))
 			case asksSummary(r):
 				return fakemodel.Say(fmt.Sprintf("SUMMARY-%d.", summaries.Add(1)))
+			case r.Rounds == 0 && r.Prompt == "turn one again":
+				return fakemodel.Say("look", fakemodel.Call("history", `{"turn":1}`))
 			case r.Rounds == 0:
 				text, _ := json.Marshal(map[string]string{"text": "out of " + r.Prompt[:9] + strings.Repeat(".", 900)})
 				return fakemodel.Reply{Blocks: []fakemodel.Block{fakemodel.Thinking("thought of " + r.Prompt[:9]), fakemodel.Call("echo", string(text))}}
@@ -110,7 +112,6 @@ func TestCompactionOfTurns(t *testing.T) {
 			}
 		})
 		t.Run("RT-80 history still returns turn 1 whole", func(t *testing.T) {
-			s.Queue(fakemodel.Say("look", fakemodel.Call("history", `{"turn":1}`)), fakemodel.Say("seen"))
 			sub := k.submit("Ada", "h1", "turn one again", "")
 			more := k.until("turn_finished", sub.Turn)
 			seen = append(seen, more...)

@@ -172,8 +172,13 @@ func resultText(family, item string) string {
 		Content []struct{ Content json.RawMessage }
 	}
 	json.Unmarshal([]byte(item), &a)
-	if family != "anthropic" {
+	switch family {
+	case "responses", "responses-ws":
 		return a.Output
+	case "chat":
+		var c struct{ Content string }
+		json.Unmarshal([]byte(item), &c)
+		return c.Content
 	}
 	var s string
 	json.Unmarshal(a.Content[0].Content, &s)

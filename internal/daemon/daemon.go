@@ -14,6 +14,7 @@ import (
 
 	"agent/internal/engine"
 	"agent/internal/model"
+	"agent/internal/model/bedrock"
 	"agent/internal/place"
 	"agent/internal/store"
 	"agent/protocol"
@@ -32,11 +33,15 @@ type Options struct {
 	Walls    []string
 	Protect  []string
 	Registry *model.Registry
+	AWS      *bedrock.Keys // nil without a provider that signs with them
 	Engine   engine.Config // Store, Live, StorePath, SocketPath and Instance are filled in here
 	// InFlight is the transport's part of stats.
 	InFlight func() []int
-	Log      *slog.Logger
-	Faults   *store.Faults
+	// ProxyOf names the proxy on the way to a provider's URL, "" for none; nil
+	// knows of none.
+	ProxyOf func(url string) string
+	Log     *slog.Logger
+	Faults  *store.Faults
 
 	Stdin  io.Reader
 	Stdout io.Writer

@@ -41,6 +41,9 @@ func itemsOf(r *fakemodel.Request) (items []string) {
 		panic(err)
 	}
 	for _, raw := range append(body.Messages, body.Input...) {
+		if strings.HasPrefix(string(raw), `{"role":"system"`) {
+			continue // a chat request's instructions
+		}
 		items = append(items, string(raw))
 	}
 	return items
@@ -50,7 +53,8 @@ func itemsOf(r *fakemodel.Request) (items []string) {
 func envelope(r *fakemodel.Request) int { return len(strings.Join(itemsOf(r), ",")) }
 
 func isResult(item string) bool {
-	return strings.Contains(item, `"tool_result"`) || strings.Contains(item, `"function_call_output"`)
+	return strings.Contains(item, `"tool_result"`) || strings.Contains(item, `"function_call_output"`) ||
+		strings.HasPrefix(item, `{"role":"tool"`)
 }
 
 var stubForm = regexp.MustCompile(`bytes of output, shortened here\. read with artifact result/([0-9]+) returns`)

@@ -14,6 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
+	"provider_models",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -46,6 +47,8 @@ func (s *session) handle(req protocol.Request) {
 		s.serveTools(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
+	case *protocol.ProviderModelsRequest:
+		s.aside(id, func() (any, *protocol.Error) { return some(s.d.providerModels(s.ctx)) })
 	case *protocol.Delete:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(p)) })
 	default:

@@ -38,7 +38,16 @@ func wordsOf(t *testing.T, r *fakemodel.Request) (asPerson, asTool string) {
 			asTool += string(item.Output)
 			continue
 		}
+		if item.Role == "tool" {
+			asTool += string(item.Content)
+			continue
+		}
 		if item.Role != "user" {
+			continue
+		}
+		var plain string
+		if json.Unmarshal(item.Content, &plain) == nil {
+			asPerson += plain + "\n"
 			continue
 		}
 		var blocks []struct {

@@ -93,13 +93,13 @@ func TestRefusedPicture(t *testing.T) {
 			t.Run(place, func(t *testing.T) {
 				t.Parallel()
 				h := newHost(t, "")
-				smallPicture(t, h, 1)
+				_, bad := h.picture(t, 1)
 				smallPicture(t, h, 2)
 				var picky atomic.Bool
 				s := h.fake(family, fakemodel.Options{Window: true, Keep: 60, Bodies: true, Handler: func(r *fakemodel.Request) fakemodel.Reply {
 					if picky.Load() {
 						for i, item := range itemsOf(r) {
-							if !strings.Contains(item, "p01.png") || !strings.Contains(item, "iVBORw0KGgo") {
+							if !strings.Contains(item, bad) {
 								continue
 							}
 							if place == "unnamed" {
@@ -107,6 +107,9 @@ func TestRefusedPicture(t *testing.T) {
 							}
 							if family == "anthropic" {
 								return fakemodel.HTTPError(400, fmt.Sprintf("messages.%d.content.0.tool_result.content.1.image.source.base64: the image cannot be processed", i))
+							}
+							if family == "chat" { // the instructions stand first
+								return fakemodel.HTTPError(400, fmt.Sprintf("Invalid image at messages[%d].content[1].image_url", i+1))
 							}
 							return fakemodel.HTTPError(400, fmt.Sprintf("Invalid image at input[%d].output[1].image_url", i))
 						}

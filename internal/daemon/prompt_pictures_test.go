@@ -62,7 +62,10 @@ func naming(paths ...string) string {
 
 // imagePart is a picture in an item of a family.
 func imagePart(family, text string) string {
-	if family == "anthropic" {
+	switch family {
+	case "chat":
+		return `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + text + `"}}`
+	case "anthropic":
 		return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + text + `"}}`
 	}
 	return `{"type":"input_image","image_url":"data:image/png;base64,` + text + `","detail":"auto"}`
@@ -532,7 +535,12 @@ func TestPicturesInServedResults(t *testing.T) {
 				t.Fatalf("outcome %+v", o)
 			}
 			reqs := f.Requests()
-			if body := string(reqs[len(reqs)-1].Body); !strings.Contains(body, `"text":"two of them"},`+imagePart(family, oneText)+","+imagePart(family, twoText)+"]") {
+			before := `"text":"two of them"},`
+			if family == "chat" {
+				before = `"content":"two of them"},{"role":"user","content":[{"type":"text","text":"[shown by the tools above, in this order: ` +
+					one + "; " + two + `]"},`
+			}
+			if body := string(reqs[len(reqs)-1].Body); !strings.Contains(body, before+imagePart(family, oneText)+","+imagePart(family, twoText)+"]") {
 				t.Errorf("the request: %s", body)
 			}
 		})
@@ -552,8 +560,11 @@ func TestModelWithoutPictures(t *testing.T) {
 		s := h.fake(family, fakemodel.Options{Window: true, Keep: 60, Bodies: true, Handler: func(r *fakemodel.Request) fakemodel.Reply {
 			switch {
 			case strings.Contains(string(r.Body), "iVBORw0KGgo"):
-				if family == "responses" {
+				switch family {
+				case "responses":
 					return fakemodel.HTTPError(404, "No endpoints found that support image input")
+				case "chat":
+					return fakemodel.HTTPError(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj")
 				}
 				return fakemodel.HTTPError(400, "This model does not support image input")
 			case strings.HasPrefix(r.Prompt, "read") && r.Rounds == 0:

@@ -14,7 +14,7 @@ import (
 
 // families are the HTTP families of this build; every test of a conversation
 // runs on each, the long ones over a WebSocket too.
-var families = []string{"anthropic", "responses"}
+var families = []string{"anthropic", "responses", "chat"}
 
 // fake gives the host a strict model server under the provider name "f".
 func (h *host) fake(family string, opt fakemodel.Options) *fakemodel.Server {

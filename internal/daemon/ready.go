@@ -3,7 +3,10 @@ package daemon
 import (
 	"encoding/json"
 	"os"
+	"unicode/utf8"
 
+	"agent/internal/model"
+	"agent/internal/model/bedrock"
 	"agent/internal/store"
 	"agent/protocol"
 )
@@ -13,7 +16,7 @@ func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 	instance, lineage := d.store.Identity()
 	r := &protocol.Ready{
 		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion(),
-		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.providers(),
+		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.withProxies(d.providers()),
 		Version: d.opt.Version, Sandbox: d.sandboxInfo(),
 		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
 	}
@@ -29,11 +32,33 @@ func (d *Daemon) providers() map[string]protocol.ProviderInfo {
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
 		i := p.Info()
-		list[name] = protocol.ProviderInfo{
+		shown := protocol.ProviderInfo{
 			Family: string(i.Family), URL: i.URL, Transport: i.Transport, Plaintext: i.Plaintext, Auth: i.Auth, KeyEnv: i.KeyEnv,
+			Region: i.Region,
 		}
+		if i.Auth == model.AuthSigV4 {
+			shown.Credentials, shown.Unresolved = awsKeys(d.opt.AWS)
+		}
+		list[name] = shown
 	}
 	return list
+}
+
+// unresolvedLimit bounds the detail of keys that could not be had, in bytes.
+const unresolvedLimit = 200
+
+// awsKeys is where the AWS keys come from, and why there are none now.
+func awsKeys(keys *bedrock.Keys) (source string, unresolved *protocol.Unresolved) {
+	source, err := keys.Source()
+	if err == nil {
+		return source, nil
+	}
+	detail := err.Detail
+	for len(detail) > unresolvedLimit {
+		_, size := utf8.DecodeLastRuneInString(detail)
+		detail = detail[:len(detail)-size]
+	}
+	return source, &protocol.Unresolved{Error: protocol.Code(err.Code), Detail: detail}
 }
 
 // stats is the daemon's load (protocol.md 12).

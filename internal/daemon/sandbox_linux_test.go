@@ -4,16 +4,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"agent/internal/fakemodel"
+	"agent/internal/sandbox"
 	"agent/protocol"
 )
 
 // boxScript runs or writes what the prompt says, and answers with the result.
 const boxScript = `[
  {"match":{"regex":"(?s)^run (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}"}}]},{"text":"${last}"}]},
+ {"match":{"regex":"(?s)^leave (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}]},{"text":"${last}"}]},
+ {"match":{"regex":"(?s)^background (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}],"capture":{"h":"proc:[0-9]+"}},{"calls":[{"tool":"wait","arguments":{"handles":["${h}"]}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^escalate (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","sandbox_permissions":"require_escalated","justification":"a test"}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^write (.+)$"},"steps":[{"calls":[{"tool":"write","arguments":{"path":"${1}","content":"x"}}]},{"text":"${last}"}]}]`
 
@@ -44,7 +51,7 @@ func newBox(t *testing.T, more string) *box {
 // make makes a bot in the workspace.
 func (b *box) make(name, more string) (r protocol.Bot) {
 	b.t.Helper()
-	b.k.ask(&r, "create", fmt.Sprintf(`"bot":%q,"model":"s/m","instructions":"","tools":["shell","write","edit","apply_patch"],"workspace":%q,%s`, name, b.workspace, more))
+	b.k.ask(&r, "create", fmt.Sprintf(`"bot":%q,"model":"s/m","instructions":"","tools":["shell","write","edit","apply_patch","wait"],"workspace":%q,%s`, name, b.workspace, more))
 	return r
 }
 
@@ -360,5 +367,207 @@ func TestChildrenOfSandboxedBots(t *testing.T) {
 		if b.exists("w/deep/ws/.git/hooks/pre-commit") || !b.exists("w/deep/ws/fine") {
 			t.Error("the creator's hooks were written, or its folder was not")
 		}
+	})
+}
+
+func TestServedToolsOfSandboxedBots(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, `[{"match":{"any":true},"steps":[{"calls":[{"tool":"ask","arguments":{}}]},{"text":"${last}"}]}]`)
+	k := h.start().dial()
+	k.serve("x", 60_000)
+	for _, row := range []struct {
+		name, more, gated string
+		refused           bool
+	}{
+		{"Gated", `,"sandbox":"read-only"`, "", true}, {"Ungated", `,"sandbox":"read-only"`, `,"gated":false`, false}, {"Free", "", "", false},
+	} {
+		k.ask(nil, "create", fmt.Sprintf(`"bot":%q,"model":"s/m","instructions":"","tools":[],"workspace":%q%s,"client_tools":[{"name":"ask","description":"d","parameters":{"type":"object"},"tag":"x"%s}]`,
+			row.name, h.workspace, row.more, row.gated))
+		t.Run("PR-76 "+row.name, func(t *testing.T) {
+			s := k.submit(row.name, "r", "go", "")
+			if row.refused {
+				k.follow(row.name, 0)
+				k.until("turn_finished", s.Turn)
+				if o := k.result(row.name, s.Turn); !strings.Contains(o.Text, `"error":"escalation_refused"`) {
+					t.Errorf("got %s", o.Text)
+				}
+				return
+			}
+			if p := k.push(); p.Bot != row.name {
+				t.Errorf("handed over for %s", p.Bot)
+			}
+		})
+	}
+}
+
+// git runs git in the workspace as the person does.
+func (b *box) git(args ...string) {
+	b.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", b.workspace, "-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+b.dir, "GIT_CONFIG_NOSYSTEM=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+}
+
+func TestSandboxOverTime(t *testing.T) {
+	t.Parallel()
+	const commit = "git -c user.name=t -c user.email=t@t commit -q --allow-empty -m x"
+	t.Run("RT-134 SB-104 SB-13 a granted git folder is for foreground commands", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		b.git("init", "-q", "-b", "main")
+		if got := b.do("Ada", "run "+commit); strings.Contains(got, `"success":true`) {
+			t.Errorf("without a grant: %s", got)
+		}
+		var r protocol.Bot
+		b.k.ask(&r, "configure", `"bot":"Ada","writable_roots":[`+quoted(filepath.Join(b.workspace, ".git"))+`]`)
+		if got := b.do("Ada", "run "+commit); !strings.Contains(got, `"success":true`) {
+			t.Errorf("in the foreground: %s", got)
+		}
+		if got := b.do("Ada", "background "+commit+"; touch ../out/no"); strings.Contains(got, `"success":true`) || !strings.Contains(got, "ead-only file system") || b.exists("out/no") {
+			t.Errorf("in the background: %s", got)
+		}
+		if got := b.do("Ada", "run git config core.hooksPath /tmp; echo x > .git/hooks/pre-commit; git log --oneline | wc -l"); !strings.Contains(got, `"stdout":"1\n"`) || b.exists("w/.git/hooks/pre-commit") {
+			t.Errorf("got %s", got)
+		}
+		b.git("commit", "-q", "--allow-empty", "-m", "by the person")
+	})
+	t.Run("a background command keeps the folders it started with", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		if err := unix.Mkfifo(filepath.Join(b.workspace, "go"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.do("Ada", "leave read x < go; touch kept; touch ../out/no")
+		var r protocol.Bot
+		b.k.ask(&r, "configure", `"bot":"Ada","sandbox":"read-only"`)
+		if err := os.WriteFile(filepath.Join(b.workspace, "go"), []byte("x\n"), 0); err != nil {
+			t.Fatal(err)
+		}
+		b.k.ask(nil, "wait", `"handles":["proc:1"],"timeout_ms":20000`)
+		if !b.exists("w/kept") || b.exists("out/no") {
+			t.Error("the wrong files were written")
+		}
+	})
+	t.Run("RT-135 SB-57 a killed daemon's command dies, and its placeholders go at the next start", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		if err := unix.Mkfifo(filepath.Join(b.workspace, "up"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := b.k.submit("Ada", "kill", "run echo $$ > up; sleep 300", "")
+		if _, err := os.ReadFile(filepath.Join(b.workspace, "up")); err != nil {
+			t.Fatal(err)
+		}
+		if !b.exists("w/.git") || !b.exists("w/.agents") {
+			t.Error("no placeholder stands while the command runs")
+		}
+		if err := os.WriteFile(filepath.Join(b.workspace, ".agents/mine"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.p.kill()
+		b.p = b.host.start()
+		b.k = b.p.dial()
+		if b.exists("w/.git") || b.exists("w/.codex") || !b.exists("w/.agents/mine") {
+			t.Error("placeholders are left, or what the person put there is gone")
+		}
+		_ = s
+		if info, err := os.Stat(b.set.Store + ".placeholders"); err != nil || info.Mode().Perm() != 0o600 || info.Size() != 0 {
+			t.Errorf("the journal: %v, %v", info, err)
+		}
+	})
+	t.Run("RT-137 a deleted bot's cache folder goes with it", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, boxScript)
+		scratch := filepath.Join(h.dir, "scratch")
+		for _, dir := range []string{scratch, filepath.Join(h.dir, "home/.agent")} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.env = append(h.env, "HOME="+filepath.Join(h.dir, "home"), "TMPDIR="+scratch)
+		b := &box{host: h, p: h.start()}
+		b.k = b.p.dial()
+		r := b.make("Bob", `"sandbox":"workspace-write","exclude_slash_tmp":true`)
+		dir := sandbox.CacheFolder(scratch, r.ID)
+		if got := b.do("Bob", "run mkdir -p $XDG_CACHE_HOME/x && echo $XDG_CACHE_HOME"); !strings.Contains(got, dir) {
+			t.Fatalf("got %s", got)
+		}
+		if _, err := os.Stat(dir); err != nil {
+			t.Fatal(err)
+		}
+		b.k.ask(nil, "delete", `"bot":"Bob"`)
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s is left", dir)
+		}
+	})
+	t.Run("SB-111 a build works though the home is read-only", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		for name, text := range map[string]string{"go.mod": "module x\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { println(\"built\") }\n", "main_test.go": "package main\n\nimport \"testing\"\n\nfunc TestX(*testing.T) {}\n"} {
+			if err := os.WriteFile(filepath.Join(b.workspace, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var r protocol.Bot
+		b.k.ask(&r, "configure", `"bot":"Ada","exclude_slash_tmp":false`)
+		if got := b.do("Ada", "run go build -o built . && ./built && go test ./... && rm built"); !strings.Contains(got, `"success":true`) {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("SB-84 a $TMPDIR that is the home or / is no writable folder", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, boxScript)
+		home := filepath.Join(h.dir, "home")
+		if err := os.MkdirAll(filepath.Join(home, ".agent"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h.env = append(h.env, "HOME="+home, "TMPDIR="+home)
+		b := &box{host: h, p: h.start()}
+		b.k = b.p.dial()
+		b.make("Ada", `"sandbox":"workspace-write","exclude_slash_tmp":true`)
+		if got := b.do("Ada", "run touch "+home+"/x; echo $TMPDIR"); b.exists("home/x") || !strings.Contains(got, `"stdout":"/dev/shm\n"`) {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("SB-59 SB-96 start files and loader variables touch the confined command alone", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		home := filepath.Join(b.dir, "home")
+		var r protocol.Bot
+		b.k.ask(&r, "configure", `"bot":"Ada","writable_roots":[`+quoted(home)+`]`)
+		b.do("Ada", "run for f in .profile .bashrc .bash_profile .zshenv; do echo 'touch "+b.dir+"/out/$f' > ~/$f; done")
+		b.do("Ada", "run true")
+		b.do("Ada", "run LD_PRELOAD=/nonexistent.so BASH_ENV=$HOME/.bashrc GCONV_PATH=$HOME true")
+		if list, _ := os.ReadDir(filepath.Join(b.dir, "out")); len(list) != 0 || !b.exists("home/.bashrc") {
+			t.Errorf("ran: %v", list)
+		}
+	})
+	t.Run("SB-61 PO-31 reads are open", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		if err := os.WriteFile(filepath.Join(b.dir, "home/.agent/env"), []byte("A=1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.do("Ada", "run cat ~/.agent/env && head -c 15 $AGENT_STORE && ls ~/.agent/run"); !strings.Contains(got, "A=1") || !strings.Contains(got, "SQLite format") || !strings.Contains(got, "Permission denied") {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("the model of a sandboxed bot is told", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, "")
+		s := h.fake("responses", fakemodel.Options{Keep: 4, Bodies: true})
+		k := h.start().dial()
+		for bot, more := range map[string]string{"Free": "", "Held": `,"sandbox":"read-only"`} {
+			k.ask(nil, "create", fmt.Sprintf(`"bot":%q,"model":"f/m","instructions":"","tools":["shell"],"workspace":%q%s`, bot, h.workspace, more))
+			s.Queue(fakemodel.Say("ok"))
+			k.run(bot, "r", "go")
+			all := bodies(s)
+			if got := strings.Contains(all[len(all)-1], "sandbox_hint"); got != (more != "") {
+				t.Errorf("%s: %v", bot, got)
+			}
+		}
+		s.Verify(t)
 	})
 }

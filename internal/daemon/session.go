@@ -244,13 +244,21 @@ func (s *session) forgetWaits() {
 // run at once, daemon-wide, as admissions may, and as many of one session wait
 // for that or for room in its output; neither wait is another session's.
 func (s *session) later(id json.RawMessage, work func() (any, *protocol.Error)) {
+	s.aside(id, func() (any, *protocol.Error) {
+		s.d.deferred <- struct{}{}
+		defer func() { <-s.d.deferred }()
+		return work()
+	})
+}
+
+// aside is later for work that only waits for others and takes none of the
+// daemon's places.
+func (s *session) aside(id json.RawMessage, work func() (any, *protocol.Error)) {
 	s.deferred <- struct{}{}
 	id = append(json.RawMessage(nil), id...)
 	go func() {
 		defer func() { <-s.deferred }()
-		s.d.deferred <- struct{}{}
 		result, err := work()
-		<-s.d.deferred
 		line := answerLine(id, result)
 		if err != nil {
 			line = protocol.AppendError(nil, id, err)

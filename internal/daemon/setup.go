@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,9 @@ import (
 	"agent/internal/engine"
 	"agent/internal/model"
 	"agent/internal/model/anthropic"
+	"agent/internal/model/bedrock"
+	"agent/internal/model/chat"
+	"agent/internal/model/chatgpt"
 	"agent/internal/model/responses"
 	"agent/internal/model/scripted"
 	"agent/internal/model/wire"
@@ -134,24 +138,32 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 		return opt, err
 	}
 	known := &secret.Values{}
+	takeProxies(known, os.Getenv)
 	specs, err := model.ParseSpecs(set.Providers)
 	if err != nil {
 		return opt, err
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	keyVars := takeKeys(known, specs, log)
+	file, err := chatgpt.DefaultFile()
+	if err != nil {
+		return opt, err
+	}
 	limits := set.Limits
 	transports := wire.NewTransports(wire.Options{Connections: int(limits.Connections), Connecting: int(limits.Connecting)})
+	creds := &credentials{file: file, send: transports, known: known, getenv: os.Getenv, version: set.Version}
+	creds.claim(specs)
 	registry, err := registryOf(specs, wire.Env{
 		Transports: transports, Getenv: os.Getenv, Version: set.Version,
-		Redact: func(s string) string { return string(known.Bytes([]byte(s))) },
+		Redact:     func(s string) string { return string(known.Bytes([]byte(s))) },
+		Credential: creds.of,
 	})
 	if err != nil {
 		return opt, err
 	}
 	opt = Options{
 		Store: path, Socket: set.Socket, Version: set.Version, Limits: limits, Walls: walls, Protect: protect,
-		Registry: registry, Log: log, InFlight: transports.InFlightByShard,
+		Registry: registry, AWS: creds.aws, Log: log, InFlight: transports.InFlightByShard,
 		Engine: engine.Config{
 			Providers: map[string]model.Provider{}, Codecs: codecs(), Tools: tool.All(), Redact: known,
 			Limits: engine.Limits{
@@ -164,6 +176,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 			Environ: secret.ShellEnv(os.Environ(), keyVars, policy), Shell: tool.FindShell(), Self: self,
 		},
 	}
+	opt.ProxyOf = transports.ProxyOf
 	if limits.RetainTurns != nil {
 		opt.Engine.Limits.RetainTurns = *limits.RetainTurns
 	}
@@ -209,7 +222,8 @@ func limitMemory(turns int) {
 // codecs are the families this build has.
 func codecs() map[model.Family]model.Codec {
 	return map[model.Family]model.Codec{
-		model.FamilyAnthropic: anthropic.Codec{}, model.FamilyResponses: responses.Codec{}, model.FamilyScripted: scripted.Codec{},
+		model.FamilyAnthropic: anthropic.Codec{}, model.FamilyResponses: responses.Codec{},
+		model.FamilyChat: chat.Codec{}, model.FamilyScripted: scripted.Codec{},
 	}
 }
 
@@ -222,6 +236,9 @@ func registryOf(specs []model.Spec, env wire.Env) (*model.Registry, error) {
 		model.FamilyResponses: {Codec: all[model.FamilyResponses], New: func(s model.Spec) (model.Provider, error) {
 			return responses.New(s.Name, s, env)
 		}},
+		model.FamilyChat: {Codec: all[model.FamilyChat], New: func(s model.Spec) (model.Provider, error) {
+			return chat.New(s.Name, s, env)
+		}},
 		model.FamilyScripted: {Codec: all[model.FamilyScripted], New: func(s model.Spec) (model.Provider, error) {
 			return scripted.New(strings.TrimPrefix(s.URL, "builtin"))
 		}},
@@ -232,12 +249,18 @@ func registryOf(specs []model.Spec, env wire.Env) (*model.Registry, error) {
 // of their variables, which no command gets to see.
 func takeKeys(known *secret.Values, specs []model.Spec, log *slog.Logger) (vars []string) {
 	for _, s := range specs {
-		if s.KeyEnv == "" {
-			continue
+		if s.KeyEnv != "" {
+			vars = append(vars, s.KeyEnv)
 		}
-		vars = append(vars, s.KeyEnv)
-		for _, name := range known.Add(secret.Named{Name: s.KeyEnv, Value: secret.NewValue(os.Getenv(s.KeyEnv))}) {
-			log.Warn("a key is too short to be masked in tool output", "variable", name)
+		if s.Bedrock() {
+			vars = append(vars, bedrock.Variables...)
+		}
+	}
+	slices.Sort(vars)
+	vars = slices.Compact(vars)
+	for _, name := range vars {
+		for _, short := range known.Add(secret.Named{Name: name, Value: secret.NewValue(os.Getenv(name))}) {
+			log.Warn("a key is too short to be masked in tool output", "variable", short)
 		}
 	}
 	return vars

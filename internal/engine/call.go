@@ -88,7 +88,7 @@ func (t *task) request(v *view) (*model.Request, *bodies) {
 	return &model.Request{
 		Bot: t.name, BotID: t.bot, Turn: t.turn, Round: t.rounds, Skipped: v.skipped, Workspace: t.workspace,
 		Model: id, Instructions: v.instructions, Reasoning: v.reasoning, Tools: v.tools.encoded,
-		ToolNames: v.tools.names, AllowTools: true, Fallbacks: v.fallbacks,
+		ToolNames: v.tools.names, AllowTools: true, WebSearch: v.webSearch, Fallbacks: v.fallbacks,
 		CacheKey: fmt.Sprintf("%s-%d", e.cfg.Instance, v.cacheBot), CacheTTL: t.lim.CacheTTL,
 		MaxOutput: t.lim.MaxOutput, Stall: t.lim.Stall, TurnState: &t.turnState,
 		Items: v.items(t.ctx, e, t.codec, tracked), Chain: t.chain(v, tracked),
@@ -191,7 +191,7 @@ func (t *task) again(fail *model.Error, attempt int, spent time.Duration) error 
 	if fail.Pace() {
 		most = maxPaceAttempts
 	}
-	if !fail.Retryable() || attempt >= most || spent >= callTime {
+	if !fail.Retryable() || takesNone(fail) || attempt >= most || spent >= callTime {
 		return fail
 	}
 	if end, over := t.overBound(); over {

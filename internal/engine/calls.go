@@ -38,6 +38,13 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 		return t.finishCall(call, *refusal)
 	}
 	if decl := t.clientTool(call.Name); decl != nil {
+		refusal, err := t.gateServed(decl)
+		if err != nil {
+			return err
+		}
+		if refusal != nil {
+			return t.finishCall(call, *refusal)
+		}
 		return t.serve(call, decl, rest)
 	}
 	place, refusal, err := t.place(call)
@@ -125,28 +132,36 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 	item := t.codec.Result(out)
 	packArtifacts(&res)
 	var head int64
-	err := t.e.store.Do("call_finish", func(tx *store.Tx) (err error) {
-		if head, err = tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: rows, Stub: stubOf(t.codec, t.effective, out)}); err != nil {
+	err := t.e.store.Do("call_finish", func(tx *store.Tx) error {
+		own, apart, err := heldPictures(tx, t.codec, t.turn, call.ID, rows)
+		if err != nil {
 			return err
 		}
-		if err := tx.SetHead(t.bot, t.turn, head); err != nil {
+		node, err := tx.AppendNode(t.head, store.NewNode{Item: item, Pictures: own, Stub: stubOf(t.codec, t.effective, out)})
+		if err != nil {
 			return err
 		}
-		if err := t.keep(tx, call.ID, head, &res); err != nil {
+		if err := tx.SetHead(t.bot, t.turn, node); err != nil {
+			return err
+		}
+		if err := t.keep(tx, call.ID, node, &res); err != nil {
 			return err
 		}
 		for _, id := range procs {
-			if err := tx.Delivered(id, head); err != nil {
+			if err := tx.Delivered(id, node); err != nil {
 				return err
 			}
 		}
 		if err := tx.AnswerCall(t.turn, call.ID); err != nil {
 			return err
 		}
+		if head, err = t.e.showApart(tx, t.codec, t.bot, t.turn, node, apart); err != nil {
+			return err
+		}
 		if err := t.addExternal(tx, res.External, call.Name); err != nil {
 			return err
 		}
-		_, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolCompleted, completedData(call.ID, head, &res))
+		_, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolCompleted, completedData(call.ID, node, &res))
 		return err
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ func (e *Engine) checkClientTools(list []protocol.ClientTool) *protocol.Error {
 		if err := checkClientTool(t); err != nil {
 			return err
 		}
-		if e.tools[t.Name] != nil || names[t.Name] {
+		if e.tools[t.Name] != nil || t.Name == webSearch || names[t.Name] {
 			return protocol.Fail(protocol.ToolNameTaken, t.Name+" is a tool of this daemon, or declared twice")
 		}
 		names[t.Name] = true

@@ -248,7 +248,7 @@ func (t *task) summaryCall(v *view, bot *store.Bot, k *cut, input window.Bounds)
 		return nil, err
 	}
 	call.req, call.bodies = t.request(w)
-	call.req.Model, call.req.AllowTools, call.req.WebSearch = id, false, ""
+	call.req.Model, call.req.AllowTools = id, false
 	call.req.CacheKey += "-summary"
 	call.req.TurnState, call.req.Chain = new(string), nil
 	return call, nil
@@ -266,6 +266,9 @@ func (w *view) showed(v *view, k *cut) bool {
 func (t *task) copyOf(last *view, ask []byte, input window.Bounds) (*view, error) {
 	w := *last
 	w.head, w.extra, w.moved, w.bound = t.head, ask, false, false
+	if _, placed := t.codec.(model.Placed); placed {
+		w.thinking.Below = math.MaxInt64 // what is asked is the last user message
+	}
 	err := t.e.read(t.ctx, "summary_copy", func(c *store.Conn) (err error) {
 		w.span, err = spanFrom(c, w.start, w.head, w.floor)
 		return err

@@ -285,6 +285,9 @@ func (f *confining) settle(e *Engine, a confinementAsked, base sandbox.Setting, 
 		}
 		return nil
 	}
+	if real, err := sandbox.RealPath(workspace); err == nil {
+		workspace = real // in the file system's own spelling
+	}
 	s.Workspace, s.Above, s.Network = workspace, base.Above, a.network.Or(base.Network && a.network.IsZero())
 	s.NoSlashTmp = pick(a.slashTmp, base.NoSlashTmp)
 	s.NoTmpdir = pick(a.tmpdir, base.NoTmpdir)

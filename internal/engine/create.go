@@ -149,7 +149,7 @@ func (e *Engine) checkTools(r *protocol.Create) *protocol.Error {
 	}
 	given := map[string]bool{}
 	for _, name := range r.Tools {
-		if e.tools[name] == nil || given[name] {
+		if e.tools[name] == nil && name != webSearch || given[name] {
 			return protocol.Fail(protocol.UnknownTool, fmt.Sprintf("%q: not a tool of this daemon, or named twice", name))
 		}
 		given[name] = true
@@ -224,7 +224,7 @@ func (e *Engine) record(b *store.Bot) protocol.Bot {
 	r := protocol.Bot{
 		Name: b.Name, ID: b.ID, Status: b.Status, RunningTurn: ptr(b.RunningTurn), Head: ptr(b.Head),
 		Workspace: ptr(b.Workspace), Provider: b.Provider, Family: b.Family, Model: b.Model,
-		Instructions: b.Instructions, Reasoning: ptr(b.Reasoning), Tools: b.Tools, UnavailableTools: []string{},
+		Instructions: b.Instructions, Reasoning: ptr(b.Reasoning), Tools: b.Tools, UnavailableTools: e.unavailable(b),
 		BudgetTokens: ptr(b.Budget), TokensUsed: b.TokensUsed, InputTokens: b.InputTokens,
 		CachedInputTokens: b.CachedTokens, CacheHit: cacheHit(b.CachedTokens, b.InputTokens),
 		CreatedBy: ptr(b.CreatedBy), CreatedByID: ptr(b.CreatedByID), Note: ptr(b.Note),

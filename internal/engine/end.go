@@ -206,6 +206,11 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 			return 0, err
 		}
 	}
+	if len(open) > 0 {
+		if bot.Head, err = e.showApart(tx, codec, bot.ID, turn, bot.Head, nil); err != nil {
+			return 0, err
+		}
+	}
 	return len(open), nil
 }
 

@@ -62,6 +62,19 @@ func (t *task) place(call *model.Call) (w where, refusal *tool.Result, err error
 	return w, nil, nil
 }
 
+// gateServed refuses a gated tool of a client to a sandboxed bot that nobody can
+// be asked for: what its server does, it does outside (protocol.md 11).
+func (t *task) gateServed(decl *protocol.ClientTool) (*tool.Result, error) {
+	if decl.Gated != nil && !*decl.Gated {
+		return nil, nil
+	}
+	h, err := t.held()
+	if err != nil || !h.setting.Confines() {
+		return nil, err
+	}
+	return t.refusal(protocol.EscalationRefused, decl.Name+" works outside the sandbox, and no approval gate of this bot covers it"), nil
+}
+
 // held is how the bot is held now.
 func (t *task) held() (h hold, err error) {
 	err = t.e.read(t.ctx, "hold", func(c *store.Conn) (err error) {

@@ -218,7 +218,8 @@ var (
 	// What says that a model takes no picture at all, and not that one is bad.
 	saysTextOnly = regexp.MustCompile(`(?i)(do(es)? not|doesn't|cannot|can't) (support|accept|take|handle) (image|picture|vision)s?\b( input| content)?` +
 		`|(image|picture|vision) inputs? (is|are) (not supported|unsupported|disabled)` +
-		`|image_url is only supported by certain models|at most 0 images?\b|no endpoints found that support image input`)
+		`|image_url is only supported by certain models|at most 0 images?\b|no endpoints found that support image input` +
+		`|is not a multimodal model`)
 	// Where a provider says the picture is: an item's index, then maybe a part's.
 	itemPlace = regexp.MustCompile(`\b(?:messages|input)[.\[](\d+)`)
 	partPlace = regexp.MustCompile(`\bcontent[.\[](\d+)|\boutput[.\[](\d+)`)
@@ -233,14 +234,14 @@ func (t *task) setAside(v *view, err error) error {
 	if !errors.As(err, &fail) || t.stopped() != nil {
 		return err
 	}
-	textOnly := saysTextOnly.MatchString(fail.Detail)
+	textOnly := takesNone(fail)
 	switch {
+	case textOnly:
 	case fail.Code == "provider_http_400" && saysPicture.MatchString(fail.Detail):
-	case fail.Code == "provider_http_404" && textOnly: // no such model for this request
 	default:
 		return err
 	}
-	bad := v.refusedPictures(fail.Detail, t.last)
+	bad := v.refusedPictures(fail.Detail, t.last, v.unseen(t.codec))
 	if len(bad) == 0 {
 		return err
 	}
@@ -255,6 +256,17 @@ func (t *task) setAside(v *view, err error) error {
 			int("delay_ms", 0).bool("parked", false)
 	})
 	return nil
+}
+
+// takesNone reports whether a failure says that the model takes no pictures: by
+// the status of a bad request, of a model that is not there for such a one, or
+// of a server that failed at it. Nothing is won by asking again.
+func takesNone(fail *model.Error) bool {
+	switch fail.Code {
+	case "provider_http_400", "provider_http_404", "provider_http_500":
+		return saysTextOnly.MatchString(fail.Detail)
+	}
+	return false
 }
 
 // refuse notes that pictures are not to be sent again, and gives their names.
@@ -304,8 +316,18 @@ type refusedPicture struct {
 	pic  *shownPicture
 }
 
-// refusedPictures finds what a refusal means.
-func (v *view) refusedPictures(detail string, last *view) []refusedPicture {
+// unseen is how many items stand before those of the view in a request: a family
+// of roles sends the instructions as one.
+func (v *view) unseen(codec model.Codec) int {
+	if _, placed := codec.(model.Placed); placed && !model.Blank(v.instructions) {
+		return 1
+	}
+	return 0
+}
+
+// refusedPictures finds what a refusal means; unseen items stand before those of
+// the view.
+func (v *view) refusedPictures(detail string, last *view, unseen int) []refusedPicture {
 	pick := func(wanted func(n *viewNode, i int) bool) (out []refusedPicture) {
 		for i := range v.nodes {
 			n := &v.nodes[i]
@@ -322,7 +344,7 @@ func (v *view) refusedPictures(detail string, last *view) []refusedPicture {
 	}
 	if m := itemPlace.FindStringSubmatch(detail); m != nil {
 		at, _ := strconv.Atoi(m[1])
-		node := v.sentAt(at)
+		node := v.sentAt(at - unseen)
 		part := -1
 		if parts := partPlace.FindAllStringSubmatch(detail, -1); len(parts) > 0 {
 			p := parts[len(parts)-1]

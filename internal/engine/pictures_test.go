@@ -10,6 +10,7 @@ func TestSaysTextOnly(t *testing.T) {
 		"Invalid content type. image_url is only supported by certain models.":                           true,
 		"No endpoints found that support image input":                                                    true,
 		"At most 0 image(s) may be provided in one request.":                                             true,
+		"m is not a multimodal model":                                                                    true,
 		"This model cannot accept pictures":                                                              true,
 		"Could not process image":                                                                        false,
 		"messages.3.content.1.image.source.base64: the image cannot be processed":                        false,

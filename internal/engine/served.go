@@ -297,8 +297,12 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 	pictures := shown(res.Pictures)
 	codec := e.cfg.Codecs[model.Family(bot.Family)]
 	out := model.Result{CallID: call.CallID, Output: res.Output, Failed: res.Failed, Pictures: inItem(pictures)}
+	own, apart, err := heldPictures(tx, codec, turn, call.CallID, pictures)
+	if err != nil {
+		return err
+	}
 	node, err := tx.AppendNode(bot.Head, store.NewNode{
-		Item: codec.Result(out), Pictures: pictures, Stub: stubOf(codec, bot.Effective(), out),
+		Item: codec.Result(out), Pictures: own, Stub: stubOf(codec, bot.Effective(), out),
 	})
 	if err != nil {
 		return err
@@ -312,6 +316,10 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 	if err := tx.AnswerCall(turn, call.CallID); err != nil {
 		return err
 	}
+	head, err := e.showApart(tx, codec, bot.ID, turn, node, apart)
+	if err != nil {
+		return err
+	}
 	if res.External {
 		if err := addExternalName(tx, turn, call.Name); err != nil {
 			return err
@@ -323,7 +331,7 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 	tx.AfterCommit(func() {
 		sc := e.leaveServed(turn, tell)
 		if sc != nil {
-			sc.head, sc.external = node, res.External
+			sc.head, sc.external = head, res.External
 			close(sc.answered)
 		}
 		e.mu.Lock()

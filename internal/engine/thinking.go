@@ -12,6 +12,9 @@ import (
 // bindThinking settles which items go without their thinking: those written
 // before what goes ahead of them last changed (providers.md 6).
 func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
+	if codec, ok := t.codec.(model.Placed); ok {
+		return v.placeThinking(c, t, codec)
+	}
 	if t.family != model.FamilyAnthropic {
 		return nil
 	}
@@ -20,7 +23,11 @@ func (v *view) bindThinking(c *store.Conn, t *task, bot int64) error {
 		return err
 	}
 	h := sha256.New()
-	for _, part := range append([][]byte{[]byte(v.instructions), v.tools.encoded}, v.pinned...) {
+	parts := append([][]byte{[]byte(v.instructions), v.tools.encoded}, v.pinned...)
+	if v.webSearch != "" { // a tool ahead of the rest
+		parts = append(parts, []byte(v.webSearch))
+	}
+	for _, part := range parts {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(part)))
 		h.Write(n[:])
@@ -73,4 +80,42 @@ func (v *view) firstStub(c *store.Conn, past int64) (first int64, err error) {
 		return true
 	})
 	return first, err
+}
+
+// lastUser is the last user message up to a head, 0 for none: what is behind it
+// was looked at once.
+type lastUser struct{ head, node int64 }
+
+// placeThinking has what stands before the last user message go without its
+// thinking: servers of such a family want it behind that alone (providers.md
+// 9). The place says it all, so nothing is remembered of it.
+func (v *view) placeThinking(c *store.Conn, t *task, codec model.Placed) error {
+	known := t.lastUser
+	found := known.node
+	for i := len(v.nodes) - 1; i >= 0 && v.nodes[i].id > known.head; i-- {
+		n := &v.nodes[i]
+		if n.stub || n.thinking > 0 {
+			continue // a result, an answer
+		}
+		role, err := placedRole(c, codec, n.id)
+		if err != nil {
+			return err
+		}
+		if role == "user" {
+			found = n.id
+			break
+		}
+	}
+	t.lastUser = lastUser{v.head, found}
+	v.thinking = store.Thinking{Below: found}
+	return nil
+}
+
+// placedRole is who wrote an item, by its beginning.
+func placedRole(c *store.Conn, codec model.Placed, node int64) (string, error) {
+	var head [model.PlacedHead]byte
+	if _, err := store.ItemAt(c, node, 0, head[:]); err != nil {
+		return "", badItem(node, err)
+	}
+	return codec.RoleOf(head[:]), nil
 }

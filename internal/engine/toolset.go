@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"agent/internal/model"
+	"agent/internal/tool"
 	"agent/protocol"
 )
 
@@ -33,8 +34,9 @@ func (s *toolSets) init(e *Engine) { s.e, s.sets = e, map[string]*toolSet{} }
 // of gives the selection, in its order, the tools of the bot's client behind.
 // Tools that this build does not have are left out, so that a bot of another
 // build can still run.
-func (s *toolSets) of(family model.Family, names []string, declared []protocol.ClientTool) *toolSet {
-	key := string(family) + " " + strings.Join(names, " ")
+// sandboxed says that the bot is.
+func (s *toolSets) of(family model.Family, names []string, declared []protocol.ClientTool, sandboxed bool) *toolSet {
+	key := fmt.Sprint(family, sandboxed, " ", strings.Join(names, " "))
 	for i := range declared {
 		d := &declared[i]
 		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", d.Name, d.Description, d.Parameters))
@@ -50,7 +52,11 @@ func (s *toolSets) of(family model.Family, names []string, declared []protocol.C
 	for _, n := range names {
 		if t := s.e.tools[n]; t != nil {
 			set.names = append(set.names, n)
-			defs = append(defs, t.Def())
+			if sandboxed {
+				defs = append(defs, tool.SandboxedDef(t))
+			} else {
+				defs = append(defs, t.Def())
+			}
 		}
 	}
 	for i := range declared {

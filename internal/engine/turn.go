@@ -70,6 +70,7 @@ type task struct {
 	paused     bool              // the provider paused its answer: nothing may come between
 	shrunk     bool              // room was made for the call that the provider found too long
 	warm       warmer
+	lastUser   lastUser
 	output     int64 // the last node the model wrote, 0 while not looked up
 }
 

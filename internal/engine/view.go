@@ -27,6 +27,7 @@ type view struct {
 	instructions string
 	reasoning    string
 	fallbacks    bool
+	webSearch    string
 	tools        *toolSet
 	cacheBot     int64
 	compacts     bool // the bot is summarized
@@ -139,8 +140,8 @@ func (t *task) newView(c *store.Conn) (*view, error) {
 	}
 	v := &view{
 		head: t.head, start: bot.ContextStart, instructions: bot.Instructions, reasoning: bot.Reasoning,
-		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools, declared),
-		compacts: bot.CompactionInstructions != "",
+		fallbacks: bot.Fallbacks, cacheBot: bot.CacheBot, tools: t.e.toolSets.of(t.family, bot.Tools, declared, len(bot.Sandbox) > 0),
+		compacts: bot.CompactionInstructions != "", webSearch: searchMode(&bot, t.provider),
 	}
 	if v.cacheBot == 0 {
 		v.cacheBot = bot.ID

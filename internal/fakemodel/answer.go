@@ -26,7 +26,7 @@ func errorBody(family model.Family, status int, message string, seq int64) []byt
 	if message == "" {
 		message = "The model server was told to answer " + strconv.Itoa(status) + "."
 	}
-	if family == model.FamilyResponses {
+	if family != model.FamilyAnthropic {
 		code := kind
 		if status == http.StatusTooManyRequests {
 			kind, code = "requests", "rate_limit_exceeded"

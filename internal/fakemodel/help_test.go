@@ -47,8 +47,11 @@ func post(t *testing.T, s *Server, family model.Family, body string, edit ...fun
 
 func newRequest(ctx context.Context, s *Server, family model.Family, body string, edit ...func(*http.Request)) *http.Request {
 	path := "/messages"
-	if family == model.FamilyResponses {
+	switch family {
+	case model.FamilyResponses:
 		path = "/responses"
+	case model.FamilyChat:
+		path = "/chat/completions"
 	}
 	r, _ := http.NewRequestWithContext(ctx, "POST", s.URL+path, strings.NewReader(body))
 	r.Header.Set("content-type", "application/json")

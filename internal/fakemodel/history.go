@@ -44,6 +44,9 @@ type history struct {
 	anywhere map[key]bool
 	// secrets holds thinking with its signature and encrypted reasoning.
 	secrets map[key]bool
+	// thoughts holds, by what an answer of the chat family says besides, the
+	// digests of the thinking it was issued with.
+	thoughts map[key]map[key]bool
 	// ends holds the items of each conversation's latest request.
 	ends  map[string]key
 	isEnd map[key]int
@@ -54,6 +57,7 @@ func newHistory() *history {
 		answers:  make(map[key][]issued),
 		anywhere: make(map[key]bool),
 		secrets:  make(map[key]bool),
+		thoughts: make(map[key]map[key]bool),
 		ends:     make(map[string]key),
 		isEnd:    make(map[key]int),
 	}
@@ -93,6 +97,15 @@ func (h *history) issue(req *Request, items [][]byte, exact []bool, pause bool) 
 	prefix := req.prefix
 	for i, raw := range items {
 		fp := fingerprint(req.Family, raw, 0)
+		if req.Family == model.FamilyChat {
+			said := fingerprint(req.Family, raw, looseIDs)
+			var thought key
+			raw, thought = chatParts(raw)
+			if h.thoughts[said] == nil {
+				h.thoughts[said] = make(map[key]bool)
+			}
+			h.thoughts[said][thought] = true
+		}
 		last := i == len(items)-1
 		x := issued{fp: fp, raw: sum(raw), exact: exact != nil && exact[i], pause: pause && last}
 		if !slices.Contains(h.answers[prefix], x) {
@@ -157,13 +170,13 @@ const (
 // a string are one; what the client must keep as it came is taken as it is. An
 // id of the client's own making stands for any the server could not have used.
 func fingerprint(family model.Family, raw []byte, loose looseness) key {
-	var b []byte
-	if family == model.FamilyResponses {
-		b = responsesPrint(raw, loose)
-	} else {
-		b = anthropicPrint(raw, loose)
+	switch family {
+	case model.FamilyResponses:
+		return sum(responsesPrint(raw, loose))
+	case model.FamilyChat:
+		return sum(chatPrint(raw, loose))
 	}
-	return sum(b)
+	return sum(anthropicPrint(raw, loose))
 }
 
 func anthropicPrint(raw []byte, loose looseness) []byte {
@@ -234,6 +247,9 @@ func printID(id string, loose looseness) string {
 // secretsOf digests what only this server can have made.
 func secretsOf(family model.Family, raw []byte) []key {
 	o, _ := parseObject(raw, "")
+	if family == model.FamilyChat {
+		return nil
+	}
 	if family == model.FamilyResponses {
 		if s, _ := o.text("encrypted_content", ""); s != "" {
 			return []key{sum([]byte(s))}

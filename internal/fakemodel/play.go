@@ -52,6 +52,10 @@ func (st *stream) run() error {
 	if r.Status != 0 && r.Status != http.StatusOK {
 		return st.httpError()
 	}
+	atOnce := r.Chat.AtOnce && st.req.Family == model.FamilyChat
+	if atOnce && r.ContentType == "" {
+		r.ContentType = "application/json"
+	}
 	st.head()
 	if err := st.write(nil); err != nil {
 		return err
@@ -59,8 +63,14 @@ func (st *stream) run() error {
 	if r.Raw != nil {
 		return st.raw()
 	}
-	if st.req.Family == model.FamilyResponses {
+	switch st.req.Family {
+	case model.FamilyResponses:
 		return st.responses()
+	case model.FamilyChat:
+		if atOnce {
+			return st.chatAtOnce()
+		}
+		return st.chat()
 	}
 	return st.anthropic()
 }
@@ -79,10 +89,10 @@ func (st *stream) head() {
 }
 
 func requestIDHeader(f model.Family) string {
-	if f == model.FamilyResponses {
-		return "x-request-id"
+	if f == model.FamilyAnthropic {
+		return "request-id"
 	}
-	return "request-id"
+	return "x-request-id"
 }
 
 func (st *stream) httpError() error {
@@ -153,6 +163,8 @@ func (st *stream) ping() error {
 	switch {
 	case st.reply.Comments:
 		return st.write([]byte(": keep-alive\n\n"))
+	case st.req.Family == model.FamilyChat:
+		return st.chunk(`{}`, "null")
 	case st.req.Family == model.FamilyResponses:
 		return st.event("keepalive", nil)
 	}
@@ -212,7 +224,8 @@ func (st *stream) build(kind string, fill func([]byte) []byte) {
 }
 
 // last sends the event that ends the stream, or leaves it out or breaks it as
-// the reply says. items are what the client has to send back from now on.
+// the reply says; with no kind fill makes all of it. items are what the client
+// has to send back from now on.
 func (st *stream) last(kind string, items [][]byte, exact []bool, pause bool, fill func([]byte) []byte) error {
 	if st.reply.Stall {
 		return st.stall()
@@ -220,7 +233,11 @@ func (st *stream) last(kind string, items [][]byte, exact []bool, pause bool, fi
 	if !st.reply.Finish.pass(st.ctx.Done()) {
 		return errLeft
 	}
-	st.build(kind, fill)
+	if kind != "" {
+		st.build(kind, fill)
+	} else {
+		st.frame = fill(st.frame[:0])
+	}
 	switch {
 	case st.reply.NoEnd:
 		st.finish(0, nil, nil, false)

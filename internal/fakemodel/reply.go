@@ -63,6 +63,18 @@ type Reply struct {
 	// the connection there in place of ending the body.
 	CutAt int64
 	Abort bool
+
+	Chat ChatQuirks
+}
+
+// ChatQuirks are what servers of the Chat Completions family differ in.
+type ChatQuirks struct {
+	WholeCalls bool // all calls in one chunk, each whole
+	NoIndex    bool // calls without their index
+	NoUsage    bool
+	NoDone     bool // the stream ends without [DONE]
+	AtOnce     bool // one chat.completion as application/json
+	Reasoning  bool // thinking is named reasoning, not reasoning_content
 }
 
 // Usage are the numbers a reply reports, in the families' sense: Input is
@@ -246,7 +258,7 @@ const hexDigits = "0123456789abcdef"
 // callID makes an id that is none of the form clients make.
 func callID(req *Request, seed key) string {
 	b := []byte("call_f")
-	if req.Family == "anthropic" {
+	if req.Family == model.FamilyAnthropic {
 		b = []byte("toolu_")
 	}
 	for _, c := range seed[:8] {

@@ -77,6 +77,9 @@ func fault(reason, where, format string, args ...any) error {
 const keptText = 64 << 10
 
 func familyOf(r *http.Request) model.Family {
+	if r.URL.Path == chatPath {
+		return model.FamilyChat
+	}
 	if r.URL.Path == "/v1/responses" || r.Header.Get("anthropic-version") == "" && r.URL.Path != "/v1/messages" {
 		return model.FamilyResponses
 	}
@@ -146,7 +149,7 @@ func (s *Server) checkAll(r *http.Request, req *Request) error {
 
 func checkLine(r *http.Request) error {
 	switch {
-	case r.URL.Path != "/v1/messages" && r.URL.Path != "/v1/responses":
+	case r.URL.Path != "/v1/messages" && r.URL.Path != "/v1/responses" && r.URL.Path != chatPath:
 		return fault("wrong_path", "", "%s", r.URL.Path)
 	case r.Method != http.MethodPost:
 		return fault("wrong_method", "", "%s", r.Method)
@@ -232,6 +235,7 @@ type checker struct {
 	reasoning bool // responses: a reasoning item waits for its output
 	paused    bool // the last answer was a pause of the provider
 	ownBefore bool // the item before is the server\'s
+	chat      chatState
 	fields    object
 }
 
@@ -287,8 +291,11 @@ func (c *checker) body(r io.Reader) error {
 	if _, err := dec.ReadToken(); err != io.EOF {
 		return fault("trailing_bytes", "", "after the body's object: %v", err)
 	}
-	if c.req.Family == model.FamilyResponses {
+	switch c.req.Family {
+	case model.FamilyResponses:
 		return c.responsesFields()
+	case model.FamilyChat:
+		return c.chatFields()
 	}
 	return c.anthropicFields()
 }
@@ -306,9 +313,12 @@ func (c *checker) items(dec *jsontext.Decoder, list string) error {
 			return err
 		}
 		where := fmt.Sprintf("%s[%d]", list, c.n)
-		if c.req.Family == model.FamilyResponses {
+		switch c.req.Family {
+		case model.FamilyResponses:
 			err = c.responsesItem(raw, where)
-		} else {
+		case model.FamilyChat:
+			err = c.chatItem(raw, where)
+		default:
 			err = c.anthropicItem(raw, where)
 		}
 		if err != nil {
@@ -319,9 +329,11 @@ func (c *checker) items(dec *jsontext.Decoder, list string) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
-	c.req.Items, c.req.prefix = c.n, c.prefix
+	if c.req.Items, c.req.prefix = c.n, c.prefix; c.chat.system {
+		c.req.Items--
+	}
 	switch {
-	case c.n == 0:
+	case c.req.Items == 0:
 		return fault("no_items", list, "")
 	case len(c.pending) > 0:
 		return fault("tool_result_missing", list, "no result for %s", strings.Join(c.pending, ", "))
@@ -330,7 +342,7 @@ func (c *checker) items(dec *jsontext.Decoder, list string) error {
 	case c.lastRole == "assistant" && !c.paused:
 		return fault("ends_with_assistant", list, "the last item must be a user's or a tool's")
 	}
-	return nil
+	return c.chatThoughts()
 }
 
 // call enters a tool call of the history.
@@ -371,7 +383,7 @@ func (c *checker) settled(where, what string) error {
 // advance puts one item into the prefix. own says that it is in the server's
 // name, and then it must be what the server said at this place.
 func (c *checker) advance(raw []byte, own bool, where string) error {
-	if c.n == 0 {
+	if c.req.First == "" {
 		c.req.First = fmt.Sprintf("%x", sum(raw))
 	}
 	fp := sum(raw)

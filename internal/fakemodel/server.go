@@ -1,6 +1,6 @@
 // Package fakemodel is a model server on the loopback for tests, benchmarks
-// and the demo. It speaks the wire formats of the Anthropic Messages and the
-// OpenAI Responses API, says what it is told to say, and is strict about what
+// and the demo. It speaks the wire formats of the Anthropic Messages, the
+// OpenAI Responses and the Chat Completions API, says what it is told to say, and is strict about what
 // it is asked: a request that a strict provider would refuse, or a history
 // that is not the one it answered, gets status 400 and is remembered as a
 // Violation, on which a test then fails.

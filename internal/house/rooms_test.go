@@ -3,6 +3,7 @@ package house
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,8 @@ var rooms = []room{
 	{folder: "internal/secret", may: []string{"internal/place"}},
 	{folder: "internal/sandbox", may: []string{"internal/place"}},
 	{folder: "internal/rules"},
+	// The sign-in lives in a file of the person's.
+	{folder: "internal/model/chatgpt", may: []string{"internal/model", "internal/place", "internal/secret"}},
 	{folder: "internal/model", may: []string{"internal/secret"}},
 	{folder: "internal/store", may: []string{"internal/place"}},
 	{folder: "internal/window", may: []string{"internal/model"}},
@@ -50,7 +53,7 @@ var rooms = []room{
 		alone: map[string][]string{
 			"serve":    {"internal/daemon"},
 			"approver": {"internal/approver"},
-			"login":    {"internal/model/chatgpt"},
+			"login":    {"internal/model/chatgpt"}, // and the sign-in below it
 			"store":    {"internal/store"},
 			"version":  {"internal/store"}, // for the schema's number
 			// The daemon's helper children are told apart before any verb.
@@ -76,7 +79,7 @@ var rooms = []room{
 
 // forTests are never part of what ships. The model server may be imported by
 // any room's tests, the families' helpers by those of rooms above them.
-var forTests = []string{"internal/fakemodel", "internal/model/modeltest"}
+var forTests = []string{"internal/fakemodel", "internal/model/modeltest", "internal/model/chatgpt/chatgpttest"}
 
 func TestImportsOfEveryRoom(t *testing.T) {
 	t.Parallel()
@@ -217,4 +220,22 @@ func TestAgentLinksNoScreenModules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The daemon has no way to listen on a TCP port, not even for a sign-in.
+func TestTheDaemonLinksNoSignIn(t *testing.T) {
+	t.Parallel()
+	t.Run("PO-10 the daemon links no listener for a sign-in", func(t *testing.T) {
+		out, err := goList("-deps", "./internal/daemon")
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		if !slices.Contains(linked, "agent/internal/model/chatgpt") {
+			t.Fatal("the sign-in's file is not linked: the list was not read")
+		}
+		if slices.Contains(linked, "agent/internal/model/chatgpt/signin") {
+			t.Error("the daemon links the sign-in's listener, which is for the command alone")
+		}
+	})
 }

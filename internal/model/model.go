@@ -253,3 +253,17 @@ type Described struct {
 	CallID string // of a tool result
 	Calls  []Call // of an assistant item
 }
+
+// Placed is a Codec whose family sends some things by their place in the
+// conversation (providers.md 9). Thinking goes with the answers behind the last
+// user message of a request, and with no others. A tool's result is text alone:
+// the pictures of a round's results follow the last of them in one user message.
+type Placed interface {
+	Codec
+	// RoleOf is who wrote an item: user, assistant or tool, by its first
+	// PlacedHead bytes.
+	RoleOf(head []byte) string
+}
+
+// PlacedHead is how many of an item's bytes tell a Placed codec who wrote it.
+const PlacedHead = 14

@@ -47,12 +47,6 @@ func (r *Registry) missing(s Spec) string {
 	if _, ok := r.families[s.Family]; !ok {
 		return "the family " + string(s.Family)
 	}
-	switch {
-	case s.Auth == AuthChatGPT:
-		return "the ChatGPT sign-in"
-	case s.Auth == AuthSigV4:
-		return "Amazon Bedrock's request signing"
-	}
 	return ""
 }
 

@@ -17,7 +17,7 @@ type Spec struct {
 	URL    string
 	Auth   string // key, none, chatgpt, sigv4
 	KeyEnv string // the variable to read the key from; "" unless Auth is key
-	Region string // of a Bedrock preset, set by Resolve
+	Region string // of a Bedrock host that requests are signed for, set by Resolve
 }
 
 // The ways a provider is reached, as Spec.Transport and Info.Transport.
@@ -196,7 +196,10 @@ func (s Spec) remote(text, rawURL, keyEnv string, p preset) (Spec, error) {
 	case IsBedrockHost(host):
 		s.Auth = AuthSigV4
 	}
-	bedrock := IsBedrockHost(host) || strings.Contains(base, regionMark)
+	if s.Auth == AuthChatGPT && s.Family != FamilyResponses {
+		return Spec{}, badSpec(text, "the ChatGPT backend speaks the family responses alone")
+	}
+	bedrock := s.Bedrock()
 	if bedrock && !strings.HasPrefix(base, "https://") {
 		return Spec{}, Errorf("invalid_provider_url", "provider %s: a Bedrock host must be reached by https", s.Name)
 	}
@@ -233,14 +236,47 @@ func checkURL(text, raw string) (base, host string, err error) {
 }
 
 var (
-	mantleRule  = regexp.MustCompile(`^bedrock-mantle\.[a-z0-9-]+\.api\.aws$`)
-	runtimeRule = regexp.MustCompile(`^bedrock-runtime\.[a-z0-9-]+\.amazonaws\.com$`)
+	mantleRule  = regexp.MustCompile(`^bedrock-mantle\.([a-z0-9-]+)\.api\.aws$`)
+	runtimeRule = regexp.MustCompile(`^bedrock-runtime\.([a-z0-9-]+)\.amazonaws\.com$`)
 )
 
-// IsBedrockHost reports whether host is one of Bedrock's two, exactly
-// (providers.md 11). A look-alike is not.
+// BedrockHost is what is known of a Bedrock host by its name (providers.md 11).
+type BedrockHost struct {
+	Region string
+	Mantle bool // bedrock-mantle; else bedrock-runtime
+}
+
+// ParseBedrockHost reads a host's name, without a port. ok is false for what is
+// neither of Bedrock's two, exactly: a look-alike is not.
+func ParseBedrockHost(host string) (h BedrockHost, ok bool) {
+	if m := mantleRule.FindStringSubmatch(host); m != nil {
+		return BedrockHost{Region: m[1], Mantle: true}, true
+	}
+	if m := runtimeRule.FindStringSubmatch(host); m != nil {
+		return BedrockHost{Region: m[1]}, true
+	}
+	return BedrockHost{}, false
+}
+
+// IsBedrockHost reports whether host is one of Bedrock's two, exactly.
 func IsBedrockHost(host string) bool {
-	return mantleRule.MatchString(host) || runtimeRule.MatchString(host)
+	_, ok := ParseBedrockHost(host)
+	return ok
+}
+
+// Bedrock reports whether the spec is of a Bedrock host, its region known or
+// not yet.
+func (s Spec) Bedrock() bool {
+	return IsBedrockHost(s.Host()) || strings.Contains(s.URL, regionMark)
+}
+
+// ModelsURL is where the provider lists its models: beside the completion
+// route, but for Mantle, which has one list for all families (providers.md 14).
+func (s Spec) ModelsURL() string {
+	if h, ok := ParseBedrockHost(s.Host()); ok && h.Mantle {
+		return "https://" + s.Host() + "/v1/models"
+	}
+	return s.URL + "/models"
 }
 
 // Resolve completes a spec from the daemon's environment: the region of a
@@ -257,7 +293,9 @@ func (s Spec) Resolve(getenv func(string) string) (Spec, error) {
 			return s, Errorf("provider_region_unavailable",
 				"provider %s needs a region: set AWS_REGION or AWS_DEFAULT_REGION", s.Name)
 		}
-		s.Region = region
+	}
+	if h, ok := ParseBedrockHost(s.Host()); ok && s.Auth == AuthSigV4 {
+		s.Region = h.Region
 	}
 	if s.Auth == AuthKey && strings.TrimSpace(getenv(s.KeyEnv)) == "" {
 		return s, Errorf("provider_key_unavailable",

@@ -218,7 +218,7 @@ func TestRegistry(t *testing.T) {
 	if _, ok := r.CodecFor(FamilyChat); ok {
 		t.Error("a family this build lacks has a codec")
 	}
-	for _, text := range []string{"ollama", "chatgpt", "bedrock-openai"} {
+	for _, text := range []string{"ollama"} {
 		if _, err := NewRegistry(specs(text), env, families); code(err) != "invalid_provider_spec" || !strings.Contains(err.Error(), "this build does not have") {
 			t.Errorf("%s: got %v", text, err)
 		}

@@ -93,11 +93,12 @@ func CacheFolder(tmp string, bot int64) string {
 	return filepath.Join(tmp, fmt.Sprintf("agent-cache-%d-%d", os.Geteuid(), bot))
 }
 
-// DropCache removes the cache of a bot that is gone.
+// DropCache removes the cache of a bot that is gone. What is another user's, or is
+// no folder, stays.
 func (w *World) DropCache(bot int64) {
 	for _, tmp := range []string{w.Tmp, w.Tmpdir} {
-		if tmp != "" {
-			_ = os.RemoveAll(CacheFolder(tmp, bot)) // of a link it removes the link
+		if path := CacheFolder(tmp, bot); tmp != "" && ownFolder(path) {
+			_ = os.RemoveAll(path)
 		}
 	}
 }
@@ -112,14 +113,20 @@ func cacheFolder(tmp string, bot int64) string {
 	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
 		return ""
 	}
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
-		return ""
-	}
-	if s, ok := info.Sys().(*syscall.Stat_t); !ok || s.Uid != uint32(os.Geteuid()) {
+	if !ownFolder(path) {
 		return ""
 	}
 	return path
+}
+
+// ownFolder reports whether a path is a real folder of the user alone.
+func ownFolder(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && s.Uid == uint32(os.Geteuid())
 }
 
 // environment is a list of NAME=VALUE with one entry a name.

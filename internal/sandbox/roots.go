@@ -27,7 +27,7 @@ func Real(path string) (string, error) {
 	path = filepath.Clean(path)
 	rest := ""
 	for {
-		real, err := filepath.EvalSymlinks(path)
+		real, err := RealPath(path)
 		if err == nil {
 			return filepath.Join(real, rest), nil
 		}
@@ -272,7 +272,7 @@ func (w *World) TrustedPath(path string, s *Setting) string {
 		if !filepath.IsAbs(dir) {
 			return true
 		}
-		real, err := filepath.EvalSymlinks(dir)
+		real, err := RealPath(dir)
 		if err != nil {
 			return true
 		}

@@ -33,3 +33,19 @@ func (v Value) LogValue() slog.Value { return slog.StringValue(Mark) }
 
 // MarshalText hides the value from JSON and every other text encoding.
 func (v Value) MarshalText() ([]byte, error) { return []byte(Mark), nil }
+
+// Hidden makes a type that embeds it print, log and encode as Mark, whole: for
+// what holds secrets in fields that package fmt would otherwise reach into.
+type Hidden struct{}
+
+// Format hides the value from every verb of package fmt.
+func (Hidden) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Mark)) }
+
+// String hides the value.
+func (Hidden) String() string { return Mark }
+
+// LogValue hides the value from structured logs.
+func (Hidden) LogValue() slog.Value { return slog.StringValue(Mark) }
+
+// MarshalText hides the value from JSON and every other text encoding.
+func (Hidden) MarshalText() ([]byte, error) { return []byte(Mark), nil }

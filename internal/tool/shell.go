@@ -17,6 +17,8 @@ var (
 	shellText string
 	//go:embed shell.json
 	shellParameters string
+	//go:embed shell_sandboxed.md
+	sandboxedText string
 )
 
 // shellTool runs a script, in the foreground or beyond its call (runtime.md 9
@@ -31,6 +33,16 @@ type shellBuiltin struct{ builtin[shellArgs] }
 func (s *shellBuiltin) Def() model.ToolDef {
 	def := s.builtin.Def()
 	def.Description = strings.ReplaceAll(def.Description, "{{shell}}", FindShell())
+	return def
+}
+
+// SandboxedDef is what the model of a sandboxed bot is told of a tool: for shell
+// what the sandbox changes, too.
+func SandboxedDef(t Tool) model.ToolDef {
+	def := t.Def()
+	if def.Name == "shell" {
+		def.Description += sandboxedText
+	}
 	return def
 }
 

@@ -17,6 +17,8 @@ type Provider struct {
 	sockets *wire.Sockets // nil: HTTP
 	info    model.Info
 	bedrock bool
+	chatgpt bool
+	version string
 	listing wire.Listing
 }
 
@@ -28,17 +30,24 @@ var (
 // New makes a provider of a resolved spec.
 func New(name string, spec model.Spec, env wire.Env) (*Provider, error) {
 	spec.Name = name
-	client, err := wire.NewClient(spec, env, wire.Family{
+	chatgpt := spec.Auth == model.AuthChatGPT
+	family := wire.Family{
 		HeaderWait: wire.HeaderWait,
 		Authorize:  func(h http.Header, key string) { h.Set("authorization", "Bearer "+key) },
 		Limits:     limits,
 		Code:       httpCode,
 		RequestID:  "x-request-id",
-	})
+	}
+	if chatgpt {
+		family.Plan = plan
+	}
+	client, err := wire.NewClient(spec, env, family)
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host())}
+	p := &Provider{
+		client: client, info: spec.Info(), bedrock: model.IsBedrockHost(spec.Host()), chatgpt: chatgpt, version: env.Version,
+	}
 	if spec.Transport == model.TransportWebSocket {
 		p.sockets = client.Sockets(outOfStep)
 	}
@@ -64,6 +73,9 @@ func (p *Provider) ServesWebSearch(mode string) bool {
 
 // Complete makes one attempt; see model.Provider.
 func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(model.Event), rep *model.Report) (*model.Completion, error) {
+	if p.chatgpt {
+		req = forChatGPT(req)
+	}
 	if p.sockets != nil {
 		return p.overSocket(ctx, req, sink, rep)
 	}
@@ -80,6 +92,9 @@ func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(m
 	if req.CacheKey != "" {
 		call.Header = http.Header{"Session-Id": {req.CacheKey}}
 	}
+	if p.chatgpt {
+		keepTurn(call, req.TurnState)
+	}
 	if err := p.client.Stream(ctx, call, d, sink, rep); err != nil {
 		return nil, err
 	}
@@ -90,7 +105,11 @@ func (p *Provider) Complete(ctx context.Context, req *model.Request, sink func(m
 // Models lists what the provider serves, kept for five minutes.
 func (p *Provider) Models(ctx context.Context) ([]model.Model, error) {
 	return p.listing.Get(ctx, func(ctx context.Context) ([]model.Model, error) {
-		return p.client.ListModels(ctx, wire.List{})
+		how := wire.List{}
+		if p.chatgpt {
+			how.Query = listQuery(p.version)
+		}
+		return p.client.ListModels(ctx, how)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"agent/internal/model"
@@ -28,6 +29,9 @@ type Env struct {
 	// keys of all providers.
 	Redact  func(string) string
 	Version string // for the User-Agent
+	// Credential makes what authorises the requests of a spec whose credential
+	// is no key (model.AuthChatGPT, model.AuthSigV4); nil refuses such a spec.
+	Credential func(model.Spec) (Credential, error)
 }
 
 // Family is what distinguishes one family's HTTP from another's.
@@ -41,6 +45,9 @@ type Family struct {
 	Code func(status int, f Failure) string
 	// RequestID is the header that names the request in the provider's log.
 	RequestID string
+	// Plan reads what the headers say of a subscription, nil when they say
+	// nothing; what they said last is in stats. Plan may be nil.
+	Plan func(http.Header) json.RawMessage
 }
 
 // Client is one provider's HTTP. It is safe for concurrent use.
@@ -50,8 +57,10 @@ type Client struct {
 	env        Env
 	family     Family
 	base       string
+	models     string // the URL of the model list
 	proxy      string
 	credential Credential
+	plan       atomic.Pointer[json.RawMessage] // nil until one was told
 }
 
 // NewClient makes a provider's client and reads its key. It fails with
@@ -66,15 +75,22 @@ func NewClient(spec model.Spec, env Env, family Family) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		Pools: pace.New(), env: env, family: family, base: spec.URL,
+		Pools: pace.New(), env: env, family: family, base: spec.URL, models: spec.ModelsURL(),
 		proxy: env.Transports.ProxyInUse(u), credential: credential,
 	}, nil
 }
 
 // credentialOf is what the spec says that requests carry.
 func credentialOf(spec model.Spec, env Env, family Family) (Credential, error) {
-	if spec.Auth != model.AuthKey {
+	switch spec.Auth {
+	case model.AuthKey:
+	case model.AuthNone:
 		return noCredential, nil
+	default:
+		if env.Credential == nil {
+			return nil, model.Errorf("invalid_provider_spec", "provider %s: there is no credential of the kind %s here", spec.Name, spec.Auth)
+		}
+		return env.Credential(spec)
 	}
 	value := strings.TrimSpace(env.Getenv(spec.KeyEnv))
 	if value == "" || !printable(value) {
@@ -90,6 +106,16 @@ func (c *Client) authorize(ctx context.Context, req *http.Request) error {
 	return c.credential.Authorize(ctx, req)
 }
 
+// learn takes from a response's headers what outlives the call.
+func (c *Client) learn(h http.Header) {
+	if c.family.Plan == nil {
+		return
+	}
+	if plan := c.family.Plan(h); plan != nil {
+		c.plan.Store(&plan)
+	}
+}
+
 func printable(key string) bool {
 	for _, b := range []byte(key) {
 		if b < '!' || b > '~' {
@@ -103,7 +129,8 @@ func printable(key string) bool {
 func (c *Client) Status() json.RawMessage {
 	raw, err := json.Marshal(struct {
 		Pools map[string]pace.Stats `json:"pools"`
-	}{c.Pools.Stats()})
+		Plan  *json.RawMessage      `json:"plan,omitempty"`
+	}{c.Pools.Stats(), c.plan.Load()})
 	if err != nil {
 		panic("wire: pool figures do not encode: " + err.Error())
 	}
@@ -141,11 +168,28 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) *model.Error 
 	if e.Code == "" {
 		e.Code = fmt.Sprintf("provider_http_%d", resp.StatusCode)
 	}
+	if kind, _, _ := strings.Cut(resp.Header.Get("x-amzn-errortype"), ":"); kind != "" {
+		explainAWS(e, kind)
+	}
+	if e.Code == "provider_quota_exhausted" && f.ResetsAt > 0 {
+		e.Detail = strings.TrimPrefix(strings.TrimSuffix(e.Detail, ".")+"; ", "; ") + "the limit resets at " + time.Unix(f.ResetsAt, 0).UTC().Format(time.RFC3339)
+	}
 	e.Retry = RetryAfter(resp.Header, time.Now())
 	if e.Retry == 0 && resp.StatusCode == http.StatusTooManyRequests {
 		e.Retry = NamedDelay(f.Message)
 	}
 	return e
+}
+
+// explainAWS adds what Bedrock's error type says where status and body do not
+// (providers.md 11).
+func explainAWS(e *model.Error, kind string) {
+	if kind == "ExpiredTokenException" && e.Code == "provider_http_403" {
+		e.Code = "provider_aws_credentials_expired"
+	}
+	if e.Detail == "" {
+		e.Detail = strings.ToValidUTF8(kind[:min(len(kind), 100)], "")
+	}
 }
 
 // refusedForPace reports whether an error closes the pool (providers.md 17).

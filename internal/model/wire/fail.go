@@ -92,9 +92,10 @@ func streamError(err error) *model.Error {
 // recognised. Code and Type are the words of its error object, for the
 // family's table.
 type Failure struct {
-	Message string
-	Code    string
-	Type    string
+	Message  string
+	Code     string
+	Type     string
+	ResetsAt int64 // when a plan's limit ends, Unix seconds; 0: not said
 }
 
 // Says reports whether the code or the type is one of words.
@@ -147,14 +148,16 @@ func parseFailureObject(text []byte) Failure {
 		Detail  jsontext.Value `json:"detail"`
 		Code    jsontext.Value `json:"code"`
 		Type    jsontext.Value `json:"type"`
+		Resets  jsontext.Value `json:"resets_at"`
 	}
 	if json.Unmarshal(text, &b, Lenient) != nil {
 		return Failure{}
 	}
-	f := Failure{Code: word(b.Code), Type: word(b.Type)}
+	f := Failure{Code: word(b.Code), Type: word(b.Type), ResetsAt: moment(b.Resets)}
 	if len(b.Error) > 0 && b.Error[0] == '{' {
 		inner := parseFailureObject(b.Error)
 		f.Message = inner.Message
+		f.ResetsAt = max(f.ResetsAt, inner.ResetsAt)
 		f.Code, f.Type = either(inner.Code, f.Code), either(inner.Type, f.Type)
 	}
 	f.Message = either(f.Message, either(word(b.Error), either(word(b.Message), word(b.Detail))))
@@ -183,6 +186,14 @@ func word(v jsontext.Value) string {
 		return string(v)
 	}
 	return ""
+}
+
+// moment is Unix seconds that a date can show, else 0.
+func moment(v jsontext.Value) int64 {
+	if n := number(v); n >= 1 && n < 1<<38 {
+		return int64(n)
+	}
+	return 0
 }
 
 // cutDetail redacts first and cuts after: a cut must not leave the part of a

@@ -49,8 +49,9 @@ func TestParseFailure(t *testing.T) {
 		name, body, contentType string
 		want                    Failure
 	}{
-		{"an error object", `{"error":{"message":"m","type":"t","code":"c"}}`, "application/json", Failure{"m", "c", "t"}},
-		{"an Anthropic body", `{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}`, "", Failure{"Slow", "", "rate_limit_error"}},
+		{"an error object", `{"error":{"message":"m","type":"t","code":"c"}}`, "application/json", Failure{Message: "m", Code: "c", Type: "t"}},
+		{"an Anthropic body", `{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}`, "", Failure{Message: "Slow", Type: "rate_limit_error"}},
+		{"a plan's limit with its end", `{"error":{"type":"usage_limit_reached","message":"m","resets_at":1767323045}}`, "", Failure{Message: "m", Type: "usage_limit_reached", ResetsAt: 1767323045}},
 		{"an error string", `{"error":"text"}`, "application/json", Failure{Message: "text"}},
 		{"a message", `{"object":"error","message":"m"}`, "application/json", Failure{Message: "m"}},
 		{"a FastAPI detail", `{"detail":"d"}`, "application/json", Failure{Message: "d"}},
@@ -157,6 +158,14 @@ func FuzzParseFailure(f *testing.F) {
 	f.Add([]byte(`{"error":{"message":"m","type":"t","code":1}}`), "application/json")
 	f.Add([]byte(`"x"`), "text/plain")
 	f.Add([]byte("try again in 6m0s"), "text/plain")
+	for _, name := range []string{"anthropic/testdata/A4-429.http", "anthropic/testdata/A4-529.http", "responses/testdata/R3-429.http", "responses/testdata/R3-quota.http"} {
+		text, err := os.ReadFile("../" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, body, _ := strings.Cut(string(text), "\n\n")
+		f.Add([]byte(body), "application/json")
+	}
 	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
 		got := ParseFailure(body, contentType)
 		if d := NamedDelay(got.Message); d < 0 || d > longestDelay {

@@ -91,8 +91,14 @@ func (c *Client) ListModels(ctx context.Context, how List) ([]model.Model, error
 	var found []listed
 	seen := map[string]bool{}
 	left, after := int64(listBytes), ""
+	if c.models != c.base+"/models" {
+		how.Query, how.Paged = "", false // the family's paging is not that list's
+	}
 	for range listPages {
 		body, err := c.get(ctx, how, after, left)
+		if renewed(err) {
+			body, err = c.get(ctx, how, after, left)
+		}
 		if err != nil {
 			return nil, c.Clean(err)
 		}
@@ -113,8 +119,14 @@ func (c *Client) ListModels(ctx context.Context, how List) ([]model.Model, error
 	return nil, model.Errorf("provider_models_limit", "the model list has more than %d pages", listPages)
 }
 
+// renewed reports that the credential was renewed when it was refused.
+func renewed(err error) bool {
+	e, ok := err.(*model.Error)
+	return ok && e.Code == "provider_login_refreshed"
+}
+
 func (c *Client) get(ctx context.Context, how List, after string, limit int64) ([]byte, error) {
-	target, query := c.base+"/models", how.Query
+	target, query := c.models, how.Query
 	if after != "" {
 		query += "&after_id=" + url.QueryEscape(after)
 	}

@@ -176,6 +176,7 @@ func (a *socketAttempt) connect(ctx context.Context) (*Socket, error) {
 		a.rep.Dispatched = a.reached
 		return nil, a.notConnected(ctx, u, err)
 	}
+	k.client.learn(u.header)
 	a.grant.Seed(k.client.family.Limits(u.header))
 	conn.SetReadLimit(messageLimit)
 	s := &Socket{

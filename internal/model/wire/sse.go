@@ -40,10 +40,15 @@ type SSE struct {
 	hasData bool // a data line came in this frame
 	sawCR   bool // the last line ended in CR: an LF that follows belongs to it
 	begun   bool // the first line is past
+
+	onDone func() // told of [DONE]; may be nil
 }
 
 // NewSSE reads frames from r.
 func NewSSE(r io.Reader) *SSE { return &SSE{from: r, buf: ssePool.Get().(*sseBuffers)} }
+
+// OnDone has Next tell of each [DONE].
+func (s *SSE) OnDone(f func()) { s.onDone = f }
 
 // Close gives the buffers back; what Next returned is invalid then.
 func (s *SSE) Close() {
@@ -73,9 +78,13 @@ func (s *SSE) Next() ([]byte, error) {
 			continue
 		}
 		data, ok := s.buf.data, s.hasData
-		if ok && string(bytes.TrimSpace(data)) != "[DONE]" {
+		done := ok && string(bytes.TrimSpace(data)) == "[DONE]"
+		if ok && !done {
 			s.inFrame, s.hasData = 0, false
 			return data, nil
+		}
+		if done && s.onDone != nil {
+			s.onDone()
 		}
 		s.startFrame()
 	}

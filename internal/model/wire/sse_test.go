@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -166,6 +167,13 @@ func FuzzSSE(f *testing.F) {
 	f.Add([]byte("data: a\n\ndata: b\r\n\r\n"), 1)
 	f.Add([]byte(": c\revent: x\rdata: 1\rdata: 2\r\r"), 3)
 	f.Add([]byte("\xef\xbb\xbfdata\n\ndata: [DONE]\n\nda"), 2)
+	for _, name := range []string{"anthropic/testdata/A2.sse", "anthropic/testdata/S1.sse", "responses/testdata/R2.sse"} {
+		stream, err := os.ReadFile("../" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(stream, 7)
+	}
 	f.Fuzz(func(t *testing.T, stream []byte, size int) {
 		size = 1 + abs(size)%97
 		whole, err := readFrames(bytes.NewReader(stream))

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,12 @@ import (
 const (
 	errorBodyTime = 10 * time.Second
 	// drainTime is how long a finished stream may stay open; a later event
-	// in it is still noticed.
+	// in it is still noticed. usageTime is that time before [DONE] where the
+	// family ends with it: the usage may come behind all else.
 	drainTime = time.Second
+	usageTime = 10 * time.Second
+	// wholeLimit is the longest answer that may come at once.
+	wholeLimit = 1 << 20
 )
 
 // Call is one request whose answer is an event stream.
@@ -34,6 +39,8 @@ type Call struct {
 	Items     model.Items
 	Suffix    []byte
 	Stall     time.Duration
+	// Answered is told the headers of a response that is a success; may be nil.
+	Answered func(http.Header)
 }
 
 // Decoder takes the frames of one stream, in order, from one goroutine.
@@ -43,6 +50,23 @@ type Decoder interface {
 	Event(data []byte, sink func(model.Event)) (content bool, err error)
 	// Ended reports whether the event came that ends a response.
 	Ended() bool
+}
+
+// Ender is a Decoder whose family sends [DONE], or its usage, behind the event
+// that ends a response.
+type Ender interface {
+	Decoder
+	// Done is told that [DONE] came.
+	Done()
+}
+
+// Whole is a Decoder whose family's servers may answer with all of a response
+// at once, as JSON.
+type Whole interface {
+	Decoder
+	// Whole takes a body of at most 1 MiB. ok is false where it is no
+	// response. data is only valid during the call.
+	Whole(data []byte, sink func(model.Event)) (ok bool, err error)
 }
 
 // Stream makes one attempt: pool, permit, request, stream. It returns nil when
@@ -101,7 +125,11 @@ func (a *attempt) run(parent context.Context) error {
 	defer resp.Body.Close()
 	permit()
 	a.rep.RequestID = resp.Header.Get(a.c.family.RequestID)
+	a.c.learn(resp.Header)
 	if resp.StatusCode/100 == 2 {
+		if a.call.Answered != nil {
+			a.call.Answered(resp.Header)
+		}
 		a.grant.Learn(a.c.family.Limits(resp.Header))
 		return a.stream(parent, ctx, resp)
 	}
@@ -172,21 +200,33 @@ func (a *attempt) failure(parent, ctx context.Context, err error, classify func(
 // stream decodes a successful response to its end.
 func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error {
 	contentType := resp.Header.Get("content-type")
-	if contentType != "" && mediaType(contentType) != "text/event-stream" {
+	media := mediaType(contentType)
+	if dec, ok := a.dec.(Whole); ok && media == "application/json" {
+		return a.whole(parent, ctx, resp, dec)
+	}
+	if contentType != "" && media != "text/event-stream" {
 		limit := time.AfterFunc(errorBodyTime, func() { a.cancel(nil) })
 		defer limit.Stop()
 		return expectedSSE(resp.StatusCode, contentType, readFailure(resp.Body, contentType))
 	}
 	clocks := watch(a.call.Stall, a.cancel)
 	defer clocks.stop()
-	sink := func(e model.Event) {
-		clocks.hold()
-		a.sink(e)
-		clocks.release()
-	}
+	sink := a.sinkBetween(clocks)
 	from := &watched{from: resp.Body, clocks: clocks, keep: contentType == ""}
 	frames := NewSSE(from)
 	defer frames.Close()
+	drain := drain{end: func() { a.cancel(nil) }}
+	defer drain.stop()
+	after := drainTime
+	if dec, ok := a.dec.(Ender); ok {
+		after = usageTime
+		frames.OnDone(func() {
+			after = drainTime
+			if dec.Done(); dec.Ended() {
+				drain.begin(after)
+			}
+		})
+	}
 	for n := 0; ; n++ {
 		data, err := frames.Next()
 		var broken *model.Error
@@ -215,14 +255,63 @@ func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error
 			clocks.content()
 		}
 		if !ended && a.dec.Ended() {
-			drain := time.AfterFunc(drainTime, func() { a.cancel(nil) })
-			defer drain.Stop()
+			drain.begin(after)
 		}
 	}
 	if !a.dec.Ended() {
 		return model.Errorf("missing_completion", "the stream ended without its last event")
 	}
 	return nil
+}
+
+// sinkBetween is the attempt's sink, whose time counts for no clock.
+func (a *attempt) sinkBetween(clocks *stall) func(model.Event) {
+	return func(e model.Event) {
+		clocks.hold()
+		a.sink(e)
+		clocks.release()
+	}
+}
+
+// whole reads an answer that came at once.
+func (a *attempt) whole(parent, ctx context.Context, resp *http.Response, dec Whole) error {
+	clocks := watch(a.call.Stall, a.cancel)
+	defer clocks.stop()
+	text, err := io.ReadAll(io.LimitReader(&watched{from: resp.Body, clocks: clocks}, wholeLimit+1))
+	switch {
+	case err != nil:
+		return a.failure(parent, ctx, err, streamError)
+	case len(text) > wholeLimit:
+		return model.Errorf("provider_response_limit", "the answer, which came at once, is longer than 1 MiB")
+	}
+	ok, err := dec.Whole(text, a.sinkBetween(clocks))
+	if !ok {
+		contentType := resp.Header.Get("content-type")
+		return expectedSSE(resp.StatusCode, contentType, readFailure(bytes.NewReader(text), contentType))
+	}
+	return err
+}
+
+// drain ends a stream that stays open behind all there is to come.
+type drain struct {
+	end   func()
+	timer *time.Timer // nil before it begins
+	wait  time.Duration
+}
+
+// begin gives the stream so long, or shortens what it was given.
+func (d *drain) begin(after time.Duration) {
+	if d.timer != nil && d.wait <= after {
+		return
+	}
+	d.stop()
+	d.wait, d.timer = after, time.AfterFunc(after, d.end)
+}
+
+func (d *drain) stop() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
 }
 
 func mediaType(contentType string) string {
@@ -235,8 +324,12 @@ func mediaType(contentType string) string {
 
 func expectedSSE(status int, contentType string, f Failure) *model.Error {
 	what := "no content-type"
-	if contentType != "" {
-		what = "content-type " + strings.ToValidUTF8(contentType[:min(len(contentType), 100)], "")
+	switch {
+	case len(contentType) > 100:
+		// Not cut: a part may end inside a credential, which nothing would mask.
+		what = fmt.Sprintf("a content-type of %d bytes", len(contentType))
+	case contentType != "":
+		what = "content-type " + strings.ToValidUTF8(contentType, "")
 	}
 	detail := fmt.Sprintf("HTTP %d, %s", status, what)
 	if f.Message != "" {

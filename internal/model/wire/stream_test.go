@@ -352,3 +352,61 @@ func TestClosures(t *testing.T) {
 		})
 	}
 }
+
+// ender is a decoder that ends with [DONE], and takes a whole answer.
+type ender struct {
+	lines
+	done  int
+	whole string
+}
+
+func (e *ender) Done() { e.done++; e.ended = true }
+
+func (e *ender) Whole(data []byte, sink func(model.Event)) (bool, error) {
+	if !bytes.HasPrefix(data, []byte("{")) {
+		return false, nil
+	}
+	e.whole = string(data)
+	return true, nil
+}
+
+func TestAStreamThatEndsWithDone(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		contentType, body string
+		hold              bool
+		whole, code       string
+		done              int
+	}{
+		"[DONE] ends it":                           {"text/event-stream", "data: a\n\ndata: [DONE]\n\n", false, "", "", 1},
+		"[DONE] ends it, and it stays open":        {"text/event-stream", "data: a\n\ndata: [DONE]\n\n", true, "", "", 1},
+		"without it the completion is missing":     {"text/event-stream", "data: a\n\n", false, "", "missing_completion", 0},
+		"an answer that comes at once":             {"application/json; charset=utf-8", `{"a":1}`, false, `{"a":1}`, "", 0},
+		"another JSON body is no answer":           {"application/json", `"no"`, false, "", "provider_expected_sse", 0},
+		"another type is no answer":                {"text/html", `{"a":1}`, false, "", "provider_expected_sse", 0},
+		"an answer at once has at most a mebibyte": {"application/json", "{" + strings.Repeat(" ", 1<<20) + "}", false, "", "provider_response_limit", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("content-type", row.contentType)
+				io.WriteString(w, row.body)
+				w.(http.Flusher).Flush()
+				if row.hold {
+					<-r.Context().Done()
+				}
+			}))
+			t.Cleanup(srv.Close)
+			dec := &ender{}
+			err := client(t, srv.URL).Stream(t.Context(), call(modeltest.Items()), dec, func(model.Event) {}, &model.Report{})
+			code := ""
+			if e, ok := err.(*model.Error); ok {
+				code = e.Code
+			}
+			if code != row.code || code == "" && err != nil || dec.whole != row.whole || dec.done != row.done {
+				t.Errorf("%v, whole %q, done %d", err, dec.whole, dec.done)
+			}
+		})
+	}
+}

@@ -313,6 +313,15 @@ func (t *Transports) ProxyInUse(u *url.URL) string {
 	return proxy.Scheme + "://" + proxy.Host
 }
 
+// ProxyOf is ProxyInUse for a URL that is not parsed yet.
+func (t *Transports) ProxyOf(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return ""
+	}
+	return t.ProxyInUse(u)
+}
+
 type countedBody struct {
 	io.ReadCloser
 	release func()
