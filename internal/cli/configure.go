@@ -66,8 +66,10 @@ func (f *configure) declare() {
 }
 
 // changes are the flags of which a line needs one.
-var changes = append([]string{"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning",
-	"rules", "no-rules", "client-tools"}, sandboxFlagNames...)
+var changes = append([]string{
+	"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning",
+	"rules", "no-rules", "client-tools",
+}, sandboxFlagNames...)
 
 func (f *configure) run(ctx context.Context, _ []string) error {
 	if err := f.check(); err != nil {

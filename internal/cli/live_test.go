@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -613,32 +612,6 @@ func TestWireAlone(t *testing.T) {
 		shown := strings.TrimSpace(g.must("show", "--bot", "Bob"))
 		if want := `{"id":"x","result":` + shown + "}\n"; line != want {
 			t.Errorf("the wire says %s, show %s", line, shown)
-		}
-	})
-}
-
-// TestFetchBesideTheSandbox: web_fetch runs in the daemon, which a sandbox does
-// not hold.
-func TestFetchBesideTheSandbox(t *testing.T) {
-	t.Parallel()
-	var asked atomic.Int32
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		fmt.Fprintln(w, "tea is served")
-	}))
-	t.Cleanup(page.Close)
-	g := newGround(t)
-	t.Run("PO-49 RT-36 a bot whose network is off fetches a page of this machine", func(t *testing.T) {
-		g.must("run", "--new", "--bot", "Ada", "--model", "t/do", "--sandbox", "workspace-write", "fetch "+page.URL)
-		if out := g.must("history", "--bot", "Ada", "--limit", "1"); !strings.Contains(out, "tea is served") || asked.Load() != 1 {
-			t.Errorf("asked %d times: %s", asked.Load(), out)
-		}
-	})
-	t.Run("and its commands do not reach that page", func(t *testing.T) {
-		port := page.URL[strings.LastIndexByte(page.URL, ':')+1:]
-		g.must("run", "--bot", "Ada", "run : 3<>/dev/tcp/127.0.0.1/"+port+" && echo connected")
-		if out := g.must("history", "--bot", "Ada", "--limit", "1"); !strings.Contains(out, "onnection refused") && !strings.Contains(out, "not permitted") || !strings.Contains(out, `\"stdout\":\"\"`) {
-			t.Errorf("got %s", out)
 		}
 	})
 }
