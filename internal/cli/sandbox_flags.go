@@ -125,9 +125,5 @@ func rulesAt(path string) (*protocol.Rules, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, protocol.Fail(protocol.RulesUnreadable, "--rules "+path+": there is no such file or folder")
 	}
-	r, err := client.ReadRules(path)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return client.ReadRules(path)
 }
