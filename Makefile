@@ -19,7 +19,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 .PHONY: help need build install demo test test-long bench lint fuzz oracle
 
 help:
-	@echo "make demo       build, then watch a bot mend a failing test and survive a kill -9 (no key needed)"
+	@echo "make demo       build, then watch a confined bot mend a failing test, and survive a kill -9 (no key needed)"
 	@echo "make build      bin/agent, static"
 	@echo "make install    build, then put agent into $(PREFIX)/bin (PREFIX=... changes it)"
 	@echo "make test       formatting, vet for Linux and macOS, and every test; minutes"

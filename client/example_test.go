@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"log"
 	"net"
+	"os"
+	"path/filepath"
+	"reflect"
 
 	"agent/client"
 	"agent/protocol"
@@ -90,6 +93,36 @@ func exampleDaemon(context.Context, string) (net.Conn, error) {
 		}
 	}()
 	return near, nil
+}
+
+// A program that gives a bot the rules of a folder reads it before each turn, and
+// configures the bot where they are others. What it cannot read it marks.
+func ExampleReadRules() {
+	dir, err := os.MkdirTemp("", "rules")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	look := func() *protocol.Rules {
+		r, err := client.ReadRules(dir)
+		if err != nil {
+			return client.UnreadableRules(err)
+		}
+		return r
+	}
+	before := look()
+	if err := os.WriteFile(filepath.Join(dir, "house.rules"), []byte(`prefix_rule(["rm"], decision="forbidden")`), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	if now := look(); !reflect.DeepEqual(now, before) {
+		change := protocol.Configure{Bot: "Ada", Rules: protocol.Set(*now)}
+		line, err := protocol.Append(nil, change)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(string(line))
+	}
+	// Output: {"bot":"Ada","rules":{"files":[{"name":"house.rules","text":"prefix_rule([\"rm\"], decision=\"forbidden\")"}]}}
 }
 
 // A tool that this program answers: bots that declare it, with the tag "notes",

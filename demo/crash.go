@@ -20,7 +20,7 @@ type promises struct {
 // startLongWork brings the second bot into the middle of a command, and leaves
 // more work in its line.
 func startLongWork(s *stage) error {
-	s.heading("3. A second bot is in the middle of a command, with more work in its line")
+	s.heading("4. A second bot is in the middle of a command, with more work in its line")
 	var err error
 	s.promised.running, err = s.submit("run", "--detach", "--new", "--bot", "keeper", "--model", "demo/keeper",
 		"--tools", "shell", "Do two steps and write each into journal.txt")
@@ -58,7 +58,7 @@ func (s *stage) submit(args ...string) (int64, error) {
 
 // killDaemon ends the daemon without warning and shows that nobody answers.
 func killDaemon(s *stage) error {
-	s.heading("4. kill -9")
+	s.heading("5. kill -9")
 	killed := s.daemon
 	s.say("$ kill -9 %d", killed)
 	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
@@ -78,7 +78,7 @@ func killDaemon(s *stage) error {
 // comeBack starts a daemon again by the next command and holds what it finds
 // against what had been s.promised.
 func comeBack(s *stage) error {
-	s.heading("5. The next command starts a daemon again; nothing that was promised is lost")
+	s.heading("6. The next command starts a daemon again; nothing that was promised is lost")
 	if _, err := s.show("agent", "turns", "--pretty", "--bot", "keeper"); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func TestDemo(t *testing.T) {
 	if err := play(t.Context(), agent, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"== 1.", "== 2.", "== 3.", "== 4.", "== 5.", "With a real model"} {
+	for _, want := range []string{"== 1.", "== 2.", "== 3.", "== 4.", "== 5.", "== 6.", "escaped.txt is not there", "With a real model"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not show %q", want)
 		}

@@ -1,5 +1,6 @@
-// The demo: a bot mends a failing test in a small project, and a second one
-// loses its daemon to kill -9 in the middle of a command. It needs no key and
+// The demo: a bot that is confined to a small project mends its failing test and
+// fails to write beside it, and a second one loses its daemon to kill -9 in the
+// middle of a command. It needs no key and
 // no network: the model's words come from script.json, while the daemon, the
 // store, the tools and the project are real. Every claim it prints it has
 // checked; one that does not hold ends it with exit 1.
@@ -13,6 +14,7 @@ import (
 	"embed"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -53,7 +55,7 @@ func play(ctx context.Context, agent string, out io.Writer) error {
 		return err
 	}
 	defer s.close()
-	for _, act := range []func(*stage) error{makeProject, mend, startLongWork, killDaemon, comeBack, leave} {
+	for _, act := range []func(*stage) error{makeProject, mend, stayInside, startLongWork, killDaemon, comeBack, leave} {
 		if err := act(s); err != nil {
 			return err
 		}
@@ -112,19 +114,23 @@ func copyProject(to string) error {
 
 // mend lets the first bot work, in the view for people.
 func mend(s *stage) error {
-	s.heading("2. A new bot mends it (scripted words, real daemon and tools)")
+	s.heading("2. A new bot mends it, confined to the project (scripted words, real daemon, tools and sandbox)")
+	// The throwaway home lies below /tmp, which a bot may write unless told.
 	r, err := s.show("agent", "run", "--pretty", "--new", "--bot", "fixer", "--model", "demo/fixer",
-		"--tools", "shell,read,edit", "Fix the failing test")
+		"--tools", "shell,read,edit", "--sandbox", "workspace-write", "--slash-tmp", "off", "Fix the failing test")
 	if err != nil {
 		return err
 	}
 	if err := s.noteDaemon(); err != nil {
 		return err
 	}
+	if strings.Contains(r.out, "sandbox_unavailable") {
+		return errors.New("this machine cannot confine a bot, and the demo does not run one unconfined; what is missing stands above")
+	}
 	if err := hold(r.code == 0 && strings.Contains(r.out, "completed"), "the turn completed"); err != nil {
 		return err
 	}
-	if err := hold(strings.Contains(r.out, "▸ shell go test ./...") && strings.Contains(r.out, "[exit 1]"),
+	if err := hold(strings.Contains(r.out, "▸ shell go test ./...") && strings.Contains(r.out, `Format(90) is "1:90", want "1:30"`),
 		"the bot saw the test fail before it changed anything"); err != nil {
 		return err
 	}
@@ -141,6 +147,28 @@ func mend(s *stage) error {
 		return err
 	}
 	return hold(r.code == 0, "the test passes, run by the demo itself")
+}
+
+// stayInside shows that what the bot tried to write beside the project is not
+// there.
+func stayInside(s *stage) error {
+	s.heading("3. It tried to write beside the project, and could not")
+	r, err := s.quiet("agent", "history", "--bot", "fixer", "--search", "escaped.txt: ")
+	if err != nil {
+		return err
+	}
+	if err := hold(r.code == 0 && strings.Contains(r.out, "escaped.txt: "), "the shell said why it could not write"); err != nil {
+		return err
+	}
+	if r, err = s.show("ls", "../escaped.txt"); err != nil {
+		return err
+	}
+	_, err = os.Lstat(filepath.Join(s.home, "escaped.txt"))
+	if err := hold(r.code != 0 && errors.Is(err, fs.ErrNotExist), "escaped.txt is not there"); err != nil {
+		return err
+	}
+	s.say("  escaped.txt is not there: outside its folder the bot's commands find everything read-only.")
+	return nil
 }
 
 // noteDaemon learns which process the daemon is.

@@ -49,10 +49,16 @@ func newStage(ctx context.Context, agent string, out io.Writer) (*stage, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Mkdir(filepath.Join(home, "tmp"), 0o700); err != nil {
+		return nil, err
+	}
 	s := &stage{ctx: ctx, out: out, home: home, agent: agent, project: filepath.Join(home, "project")}
 	s.env = []string{
 		"HOME=" + home, "PATH=" + filepath.Dir(agent) + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"TMPDIR=" + home, "LANG=C.UTF-8", "NO_COLOR=1",
+		"TMPDIR=" + filepath.Join(home, "tmp"), "LANG=C.UTF-8", "NO_COLOR=1",
+		// The confined bot finds the compiler's cache read-only. All that go must
+		// write there, and not merely may, is an index of packages.
+		"GODEBUG=goindex=0",
 		"GOCACHE=" + strings.TrimSpace(string(cache)), "GOTOOLCHAIN=local", "GOFLAGS=", "GOWORK=off",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"AGENT_PROVIDER=demo=scripted," + filepath.Join(home, "script.json"),

@@ -45,7 +45,6 @@ check_go() {
 # program_of names the program a package brings, by which its presence is told.
 program_of() {
 	case $1 in
-	bubblewrap) echo bwrap ;;
 	ripgrep) echo rg ;;
 	*) echo "$1" ;;
 	esac
@@ -53,12 +52,22 @@ program_of() {
 
 missing_of() {
 	for package in $wanted; do
-		# Bubblewrap is Linux's; macOS brings its own sandbox.
-		if [ "$package" = bubblewrap ] && [ "$(uname -s)" != Linux ]; then
+		if [ "$package" = bubblewrap ]; then
+			has_sandbox || printf '%s ' "$package"
 			continue
 		fi
 		command -v "$(program_of "$package")" >/dev/null 2>&1 || printf '%s ' "$package"
 	done
+}
+
+# has_sandbox looks for bubblewrap where agent does, which never asks PATH. It is
+# Linux's; macOS brings its own sandbox.
+has_sandbox() {
+	[ "$(uname -s)" = Linux ] || return 0
+	for at in /usr/bin /bin /usr/local/bin /run/current-system/sw/bin; do
+		[ ! -x "$at/bwrap" ] || return 0
+	done
+	return 1
 }
 
 # install_command prints the whole command line for this system's packages.
@@ -128,7 +137,7 @@ if [ -n "$missing" ]; then
 	install_missing "$missing"
 	missing=$(missing_of)
 	if [ -n "$missing" ]; then
-		say "need: installed, and still not on PATH: $missing"
+		say "need: installed, and still not to be found: $missing"
 		exit 1
 	fi
 fi

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"agent/protocol"
 
@@ -16,8 +17,10 @@ import (
 var configureVerb = verb{
 	name: "configure", short: "change an existing bot",
 	long: "Changes what is named of a bot and leaves the rest, and prints its record. A turn\n" +
-		"under way meets new settings, reasoning and budget at its next model call; model\n" +
-		"and folder are those of later turns.",
+		"under way meets new settings, reasoning and budget at its next model call, and new\n" +
+		"rules at its next command; model and folder are those of later turns. How a bot is\n" +
+		"confined changes between turns; the folders and sockets named here are then all\n" +
+		"that it has.",
 	declare: func(a *app, t *table) func(context.Context, []string) error {
 		f := &configure{app: a, table: t, common: a.common(t)}
 		f.declare()
@@ -34,10 +37,12 @@ type configure struct {
 	start  *startup
 
 	bot, model, workspace, reasoning   string
-	clientTools                        string
+	clientTools, rules                 string
 	id, budget                         int64
 	noWorkspace, noBudget, noReasoning bool
+	noRules                            bool
 	settings                           botSettings
+	sandbox                            sandboxFlags
 }
 
 func (f *configure) declare() {
@@ -54,11 +59,17 @@ func (f *configure) declare() {
 	reasoning := t.choice(&f.reasoning, "reasoning", "how long the model thinks", reasoningLevels...)
 	t.alias(reasoning, "effort", nil)
 	t.toggle(&f.noReasoning, "no-reasoning", "the model thinks as long as it does by itself")
+	f.sandbox.declare(t, ofVerb, sandboxOfBot)
+	t.rulesFlag(&f.rules, ofVerb)
+	t.toggle(&f.noRules, "no-rules", "it has no command rules")
 	t.path(&f.clientTools, "client-tools", "FILE", "the tools that programs serve to it: a JSON list in place of the one it has; [] for none")
 }
 
 // changes are the flags of which a line needs one.
-var changes = []string{"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning", "client-tools"}
+var changes = append([]string{
+	"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning",
+	"rules", "no-rules", "client-tools",
+}, sandboxFlagNames...)
 
 func (f *configure) run(ctx context.Context, _ []string) error {
 	if err := f.check(); err != nil {
@@ -76,7 +87,11 @@ func (f *configure) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer l.Close()
-	return f.app.ask(ctx, l, protocol.OpConfigure, r)
+	if err := f.app.ask(ctx, l, protocol.OpConfigure, r); err != nil {
+		return err
+	}
+	f.notes()
+	return nil
 }
 
 func (f *configure) check() error {
@@ -91,7 +106,7 @@ func (f *configure) check() error {
 	if !changed {
 		return usagef("configure needs a change; agent configure --help lists them")
 	}
-	for _, name := range []string{"workspace", "budget-tokens", "reasoning"} {
+	for _, name := range []string{"workspace", "budget-tokens", "reasoning", "rules"} {
 		no := "no-" + name
 		if name == "budget-tokens" {
 			no = "no-budget"
@@ -99,6 +114,9 @@ func (f *configure) check() error {
 		if given(name) && given(no) {
 			return usagef("--%s with --%s", name, no)
 		}
+	}
+	if err := f.sandbox.check(f.table, true); err != nil {
+		return err
 	}
 	if err := f.settings.check(); err != nil {
 		return err
@@ -109,7 +127,15 @@ func (f *configure) check() error {
 	return checkFolder(f.workspace)
 }
 
-// request is the change on the wire. It reads the file that the line names.
+// notes tell a person what the new record does not.
+func (f *configure) notes() {
+	f.app.noteSandbox(&f.sandbox)
+	if f.app.pretty && slices.ContainsFunc(sandboxFlagNames, f.table.given) {
+		fmt.Fprintln(f.app.stderr, "agent: background commands of this bot that run already keep the sandbox they started with")
+	}
+}
+
+// request is the change on the wire. It reads the files that the line names.
 func (f *configure) request() (*protocol.Configure, error) {
 	r := &protocol.Configure{
 		Bot: f.bot, BotID: f.id,
@@ -117,6 +143,16 @@ func (f *configure) request() (*protocol.Configure, error) {
 		BudgetTokens: change(f.budget, f.noBudget),
 		Reasoning:    change(f.reasoning, f.noReasoning),
 		Model:        change(f.model, false),
+	}
+	f.sandbox.configure(r)
+	if f.noRules {
+		r.Rules = protocol.Null[protocol.Rules]()
+	} else if f.rules != "" {
+		rules, err := rulesAt(f.rules)
+		if err != nil {
+			return nil, err
+		}
+		r.Rules = protocol.Set(*rules)
 	}
 	set, err := f.settings.wire()
 	if err != nil {

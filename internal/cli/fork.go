@@ -8,7 +8,8 @@ import (
 
 var forkVerb = verb{
 	name: "fork", short: "a copy of a bot that goes on by itself",
-	long: "Makes a bot with its source's history up to now, its model, instructions and tools.\n" +
+	long: "Makes a bot with its source's history up to now, its model, instructions, tools and\n" +
+		"command rules, confined as it is or narrower.\n" +
 		"The two share that history and go on apart. The source may be at work: the fork then\n" +
 		"begins at its newest finished round.",
 	declare: func(a *app, t *table) func(context.Context, []string) error {
@@ -16,16 +17,21 @@ var forkVerb = verb{
 		var r protocol.Fork
 		var checkpoint, budget int64
 		var own botSettings
+		var sandbox sandboxFlags
 		t.filled(&r.Source, "source", "NAME", "the bot to copy; required")
 		t.filled(&r.Bot, "bot", "NAME", "the new bot; required")
 		t.number(&checkpoint, "checkpoint", 1, mostInteger, "the node to begin at; default where the source is")
 		t.path(&r.Workspace, "workspace", "DIR", "its folder; default the source's")
 		t.number(&budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound")
 		t.list(&r.Allow, "allow", "LIST", "the tools it may call, of those that its source may; empty for none")
+		sandbox.declare(t, ofVerb, sandboxOfFork)
 		own.shorthands(t, ofVerb, "retain-turns")
 		own.set(t, ofVerb)
 		return func(ctx context.Context, _ []string) error {
 			if err := t.require("source", "bot"); err != nil {
+				return err
+			}
+			if err := sandbox.check(t, true); err != nil {
 				return err
 			}
 			if err := own.check(); err != nil {
@@ -41,6 +47,7 @@ var forkVerb = verb{
 			if budget > 0 {
 				r.BudgetTokens = protocol.Set(budget)
 			}
+			sandbox.fork(&r)
 			if r.Settings, err = own.wire(); err != nil {
 				return err
 			}
@@ -50,7 +57,11 @@ var forkVerb = verb{
 			}
 			defer l.Close()
 			l.Bot = self
-			return a.fork(ctx, l, &r)
+			if err := a.fork(ctx, l, &r); err != nil {
+				return err
+			}
+			a.noteSandbox(&sandbox)
+			return nil
 		}
 	},
 }

@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits, "usage": cmdUsage, "mode": cmdMode, "names": cmdNames, "capture": cmdCapture, "awaits": cmdAwaits,
-			"issuer": cmdIssuer(t),
+			"says": cmdSays, "issuer": cmdIssuer(t),
 		},
 	})
 }
@@ -178,6 +178,18 @@ func cmdAwaits(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("no %s of %s", args[1], args[0])
+}
+
+// says expects what a bot has said last to match a pattern: says BOT PATTERN.
+// What run prints need not hold it: deltas that came before it followed do not
+// come again.
+func cmdSays(ts *testscript.TestScript, neg bool, args []string) {
+	if err := ts.Exec("agent", "history", "--bot", args[0], "--limit", "1"); err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if text := ts.ReadFile("stdout"); regexp.MustCompile(args[1]).MatchString(text) == neg {
+		ts.Fatalf("%s said %s", args[0], text)
+	}
 }
 
 // place to run the command in, for tests that no script can express.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"agent/protocol"
 )
@@ -41,7 +42,26 @@ func lsRow(entry json.RawMessage) ([]string, error) {
 	if err := json.Unmarshal(entry, &b); err != nil {
 		return nil, err
 	}
-	return []string{b.Name, b.Status, b.ModelRef(), strconv.FormatInt(b.TokensUsed, 10), b.Sandbox, deref(b.Workspace)}, nil
+	return []string{b.Name, b.Status, b.ModelRef(), strconv.FormatInt(b.TokensUsed, 10), confinement(&b), deref(b.Workspace)}, nil
+}
+
+// confinement is how a bot is confined, in few words: its mode, and what goes
+// beyond it or is held back besides.
+func confinement(b *protocol.Bot) string {
+	words := []string{b.Sandbox}
+	add := func(has bool, word string) {
+		if has {
+			words = append(words, word)
+		}
+	}
+	confined := b.Sandbox != protocol.SandboxFull
+	add(len(b.WritableRoots) == 1, "1 folder")
+	add(len(b.WritableRoots) > 1, strconv.Itoa(len(b.WritableRoots))+" folders")
+	add(confined && b.Network, "network")
+	add(len(b.UnixSockets) > 0, "sockets")
+	add(b.Rules != nil && !b.Rules.Unreadable, "rules")
+	add(b.Rules != nil && b.Rules.Unreadable, "rules unreadable")
+	return strings.Join(words, ", ")
 }
 
 func deref(s *string) string {

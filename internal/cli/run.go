@@ -111,13 +111,19 @@ func (r *run) composed() (*protocol.Create, error) {
 	c := &protocol.Create{
 		Bot: r.bot, Model: r.model, Instructions: text, Tools: n.tools, Workspace: r.workspace,
 		Reasoning: n.reasoning, CompactionInstructions: summary, CompactionModel: n.compactionModel,
-		Fallbacks: n.fallbacks, Sandbox: n.sandbox,
+		Fallbacks: n.fallbacks,
 	}
+	n.sandbox.create(c)
 	if n.budget > 0 {
 		c.BudgetTokens = protocol.Set(n.budget)
 	}
 	if c.Settings, err = n.ownSettings(); err != nil {
 		return nil, err
+	}
+	if n.rules != "" {
+		if c.Rules, err = rulesAt(n.rules); err != nil {
+			return nil, err
+		}
 	}
 	if n.clientTools != "" {
 		if c.ClientTools, err = readClientTools(n.clientTools); err != nil {
@@ -165,6 +171,7 @@ func (r *run) create(ctx context.Context, c *protocol.Create) error {
 		return r.unanswered(ctx, err)
 	}
 	r.made = bot
+	r.app.noteSandbox(&r.newBot.sandbox)
 	r.botID = bot.ID
 	// What the line says of model and folder is sent with the prompt too, so
 	// that the line without --new repeats this very submission (section 8).

@@ -28,7 +28,9 @@ type newBotFlags struct {
 	hasCompaction, noCompaction    bool
 	compactionModel                string
 	tools                          []string
-	reasoning, sandbox, approval   string
+	reasoning, approval            string
+	sandbox                        sandboxFlags
+	rules                          string
 	budget                         int64
 	fallbacks                      bool
 	clientTools                    string
@@ -62,7 +64,8 @@ func (r *run) declare(t *table) {
 	t.toggle(&n.noCompaction, "no-compaction", "never summarize").in(ofNewBot)
 	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
 	t.choice(&n.approval, "approval", "who judges its calls; full: nobody, the default", "full").in(ofNewBot)
-	t.choice(&n.sandbox, "sandbox", "what its commands may touch; danger-full-access, the default, confines nothing, and is all that this build has", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull).in(ofNewBot)
+	n.sandbox.declare(t, ofNewBot, sandboxOfNew)
+	t.rulesFlag(&n.rules, ofNewBot)
 	t.path(&n.clientTools, "client-tools", "FILE", "tools that programs serve to it: a JSON list").in(ofNewBot)
 	n.settings.shorthands(t, ofNewBot)
 	n.settings.set(t, ofNewBot)
@@ -118,6 +121,9 @@ func (r *run) conflicts() error {
 	}
 	if f := r.table.givenIn(ofNewBot); f != nil && !r.making() {
 		return usagef("--%s is for a new bot; an existing one keeps its own (--new makes one)", f.name)
+	}
+	if err := r.newBot.sandbox.check(r.table, false); err != nil {
+		return err
 	}
 	return r.newBot.settings.check()
 }

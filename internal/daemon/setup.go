@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -132,6 +133,11 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 	walls, err := madeDirs(set.Walls)
 	if err != nil {
 		return opt, err
+	}
+	for _, wall := range walls {
+		if info, err := os.Stat(wall); err != nil || !info.IsDir() {
+			return opt, fmt.Errorf("--wall %s is no folder; only a folder can be hidden", wall)
+		}
 	}
 	protect, err := madeDirs(set.Protect)
 	if err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -274,7 +275,7 @@ func (f *confining) settle(e *Engine, a confinementAsked, base sandbox.Setting, 
 	case mode != "" && !protocol.ValidSandbox(mode):
 		return protocol.Fail(protocol.InvalidSandbox, "sandbox is danger-full-access, read-only or workspace-write")
 	case mode != protocol.SandboxWorkspace && len(a.roots.Or(nil)) > 0:
-		return protocol.Fail(protocol.InvalidWritableRoot, "writable_roots go with a workspace-write sandbox")
+		return protocol.Fail(protocol.InvalidWritableRoot, "writable_roots go with the sandbox workspace-write, and this one is "+cmp.Or(mode, protocol.SandboxFull))
 	}
 	s := sandbox.Setting{Mode: mode}
 	if !s.Confines() {

@@ -77,7 +77,7 @@ func (w *World) checkRoot(r string, all []string) error {
 	}
 	for _, wall := range w.Walls {
 		if within(r, wall) {
-			return protocol.Fail(protocol.WritableRootWalled, r+" lies in the hidden folder "+wall)
+			return protocol.Fail(protocol.WritableRootWalled, r+" lies in the hidden folder "+wall+"; name a folder outside it")
 		}
 	}
 	if info, err := os.Lstat(r); err == nil && !info.IsDir() {
@@ -89,7 +89,7 @@ func (w *World) checkRoot(r string, all []string) error {
 		}
 	}
 	if within(r, w.AgentDir) && !below(r, filepath.Join(w.AgentDir, "worktrees")) {
-		return badRoot(r + " lies in " + w.AgentDir + ", of which only folders below worktrees may be writable")
+		return badRoot(r + " is protected in every sandbox: of " + w.AgentDir + " only folders below worktrees may be writable")
 	}
 	return checkNames(r, all)
 }
@@ -169,15 +169,15 @@ func (w *World) Widens(child, creator *Setting) string {
 	case width(child.Mode) > width(creator.Mode):
 		return "the mode " + modeName(child.Mode) + " is wider than " + modeName(creator.Mode)
 	case child.Network && !creator.Network:
-		return "network is off for its creator"
+		return "network is off for the bot it comes from"
 	case creator.NoSlashTmp && !child.NoSlashTmp && child.Mode == protocol.SandboxWorkspace:
-		return w.Tmp + " is left out of its creator's folders"
+		return w.Tmp + " is left out of the folders of the bot it comes from"
 	case creator.NoTmpdir && !child.NoTmpdir && child.Mode == protocol.SandboxWorkspace:
-		return "$TMPDIR is left out of its creator's folders"
+		return "$TMPDIR is left out of the folders of the bot it comes from"
 	}
 	for _, path := range child.UnixSockets {
 		if !creator.Network && !slices.Contains(creator.UnixSockets, path) {
-			return "the socket " + path + " is none of its creator's"
+			return "the socket " + path + " is none of those of the bot it comes from"
 		}
 	}
 	if child.Mode != protocol.SandboxWorkspace {
@@ -186,10 +186,10 @@ func (w *World) Widens(child, creator *Setting) string {
 	plan := w.reach(creator)
 	for _, r := range child.own() {
 		if e, ok := plan.Of(r); !ok || e.Kind != Writable && e.Kind != Pinned {
-			return "the folder " + r + " lies in none of its creator's writable folders"
+			return "the folder " + r + " lies in none of the writable folders of the bot it comes from"
 		}
 		if isGitFolder(r) && !slices.ContainsFunc(creator.own(), func(c string) bool { return within(r, c) && isGitFolder(c) }) && inGit(r) {
-			return "the git folder " + r + " was not given to its creator"
+			return "the git folder " + r + " was not given to the bot it comes from"
 		}
 	}
 	return ""
