@@ -21,6 +21,7 @@ func (d *Daemon) openSandbox() (*engine.Sandbox, error) {
 		Store: d.opt.Store, Socket: d.opt.Socket, Protect: d.opt.Protect, Walls: d.opt.Walls,
 		Tmpdir: os.Getenv("TMPDIR"), FallbackDir: place.FallbackDir(),
 	}
+	at.Instance, _ = d.store.Identity()
 	if at.Home, err = os.UserHomeDir(); err != nil {
 		at.Home = ""
 	}

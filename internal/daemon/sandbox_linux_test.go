@@ -490,7 +490,11 @@ func TestSandboxOverTime(t *testing.T) {
 		b := &box{host: h, p: h.start()}
 		b.k = b.p.dial()
 		r := b.make("Bob", `"sandbox":"workspace-write","exclude_slash_tmp":true`)
-		dir := sandbox.CacheFolder(scratch, r.ID)
+		var ready protocol.Ready
+		if err := json.Unmarshal(b.k.ready, &ready); err != nil {
+			t.Fatal(err)
+		}
+		dir := (&sandbox.World{Instance: ready.Store.Identity}).CacheFolder(scratch, r.ID)
 		if got := b.do("Bob", "run mkdir -p $XDG_CACHE_HOME/x && echo $XDG_CACHE_HOME"); !strings.Contains(got, dir) {
 			t.Fatalf("got %s", got)
 		}

@@ -34,7 +34,7 @@ func (p *Plan) Environ(base []string, bot int64) []string {
 	if p.Mode != protocol.SandboxWorkspace {
 		return env.list
 	}
-	if cache := cacheFolder(tmp, bot); cache != "" {
+	if cache := p.World.makeCache(tmp, bot); cache != "" {
 		if !p.writes(filepath.Join(p.World.Home, ".cache")) {
 			env.set("XDG_CACHE_HOME", cache)
 		}
@@ -88,25 +88,26 @@ func (p *Plan) absentGit() bool {
 }
 
 // CacheFolder is a bot's own cache below a folder for temporary files. The
-// person's is never used: their next build would run what a bot put there.
-func CacheFolder(tmp string, bot int64) string {
-	return filepath.Join(tmp, fmt.Sprintf("agent-cache-%d-%d", os.Geteuid(), bot))
+// person's is never used: their next build would run what a bot put there. Bots
+// of two stores may have the same id, so the store has a part in the name.
+func (w *World) CacheFolder(tmp string, bot int64) string {
+	return filepath.Join(tmp, fmt.Sprintf("agent-cache-%d-%.8s-%d", os.Geteuid(), w.Instance, bot))
 }
 
 // DropCache removes the cache of a bot that is gone. What is another user's, or is
 // no folder, stays.
 func (w *World) DropCache(bot int64) {
 	for _, tmp := range []string{w.Tmp, w.Tmpdir} {
-		if path := CacheFolder(tmp, bot); tmp != "" && ownFolder(path) {
+		if path := w.CacheFolder(tmp, bot); tmp != "" && ownFolder(path) {
 			_ = os.RemoveAll(path)
 		}
 	}
 }
 
-// cacheFolder makes the bot's cache, 0700; "" where it cannot be had as a real
+// makeCache makes the bot's cache, 0700; "" where it cannot be had as a real
 // folder of the user alone. In a command's private scratch the tools make it.
-func cacheFolder(tmp string, bot int64) string {
-	path := CacheFolder(tmp, bot)
+func (w *World) makeCache(tmp string, bot int64) string {
+	path := w.CacheFolder(tmp, bot)
 	if tmp == shmFolder {
 		return path
 	}

@@ -36,13 +36,13 @@ func TestEnviron(t *testing.T) {
 	got := variables(t, p.Environ(base, 7))
 	for name, want := range map[string]string{
 		"PATH": "/bin", "TMPDIR": tmp, "TMPPREFIX": tmp + "/zsh", "AGENT_SOCKET": "/s/7", "AGENT_SANDBOX": "workspace-write",
-		"AGENT_SANDBOX_NETWORK_DISABLED": "1", "GOFLAGS": "-mod=mod -buildvcs=false", "XDG_CACHE_HOME": CacheFolder(tmp, 7), "npm_config_cache": CacheFolder(tmp, 7) + "/npm",
+		"AGENT_SANDBOX_NETWORK_DISABLED": "1", "GOFLAGS": "-mod=mod -buildvcs=false", "XDG_CACHE_HOME": l.world.CacheFolder(tmp, 7), "npm_config_cache": l.world.CacheFolder(tmp, 7) + "/npm",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	if info, err := os.Stat(CacheFolder(tmp, 7)); err != nil || info.Mode().Perm() != 0o700 {
+	if info, err := os.Stat(l.world.CacheFolder(tmp, 7)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the cache folder: %v, %v", info, err)
 	}
 	if slices.Contains(base, "AGENT_SOCKET=/s/7") {
@@ -81,7 +81,7 @@ func TestEnviron(t *testing.T) {
 	})
 	t.Run("a cache folder that is a link or another's is not used", func(t *testing.T) {
 		l := newLab(t)
-		l.link("/etc", "tmp/"+CacheFolder("", 7))
+		l.link("/etc", "tmp/"+l.world.CacheFolder("", 7))
 		p, err := l.plan(nil)
 		if err != nil {
 			t.Fatal(err)

@@ -83,6 +83,7 @@ type World struct {
 	Home     string // the person's
 	AgentDir string // ~/.agent
 	Store    string // the store's file
+	Instance string // its identity
 	Socket   string // the daemon's; "" in stdio mode
 	// SocketDir holds the bots' own sockets, FallbackDir is /tmp/agent-UID.
 	SocketDir, FallbackDir string

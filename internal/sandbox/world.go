@@ -10,6 +10,7 @@ import (
 // Places are where a daemon's things are, as paths that exist or are to.
 type Places struct {
 	Home, Store, Socket    string
+	Instance               string // the store's identity
 	SocketDir, FallbackDir string
 	Protect, Walls         []string
 	Tmpdir                 string // the daemon's $TMPDIR; "" for none
@@ -22,7 +23,7 @@ type Places struct {
 func NewWorld(p Places, log *slog.Logger) *World {
 	w := &World{
 		Home: real(p.Home), Store: real(p.Store), Socket: real(p.Socket), SocketDir: real(p.SocketDir), FallbackDir: real(p.FallbackDir),
-		Tmp: real("/tmp"),
+		Tmp: real("/tmp"), Instance: p.Instance,
 	}
 	if w.Home != "" {
 		w.AgentDir = real(filepath.Join(w.Home, ".agent"))
