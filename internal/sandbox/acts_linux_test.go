@@ -72,7 +72,9 @@ func TestThreatsOfTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		daemon := exec.Command(self, daemonVerb, l.dir, l.ws, in(nil).Mode, "echo up >&2; while :; do sleep 1000; done")
+		// The launcher watches for its parent's death a moment after the command has
+		// begun; one that is killed before is not noticed.
+		daemon := exec.Command(self, daemonVerb, l.dir, l.ws, in(nil).Mode, "sleep 0.5; echo up >&2; while :; do sleep 1000; done")
 		out, err := daemon.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
