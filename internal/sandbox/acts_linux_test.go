@@ -72,9 +72,7 @@ func TestThreatsOfTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The launcher watches for its parent's death a moment after the command has
-		// begun; one that is killed before is not noticed.
-		daemon := exec.Command(self, daemonVerb, l.dir, l.ws, in(nil).Mode, "sleep 0.5; echo up >&2; while :; do sleep 1000; done")
+		daemon := exec.Command(self, daemonVerb, l.dir, l.ws, in(nil).Mode, "echo up >&2; while :; do sleep 1000; done")
 		out, err := daemon.StderrPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -138,8 +136,9 @@ func TestThreatsOfTime(t *testing.T) {
 		cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 		cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Files
 		out, err := cmd.CombinedOutput()
-		// The dynamic loader complains once a program: the launcher is not one.
-		if err != nil || !strings.Contains(string(out), "read\n") || strings.Count(string(out), "ERROR: ld.so") != 1 {
+		// The dynamic loader complains once a program: the shell that looks whether the
+		// daemon lives, and the command. The launcher is none.
+		if err != nil || strings.Count(string(out), "read\n") != 1 || strings.Count(string(out), "ERROR: ld.so") != 2 {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
@@ -579,4 +578,34 @@ func TestSecondMount(t *testing.T) {
 			t.Errorf("a root that holds it: %v", err)
 		}
 	})
+}
+
+// A daemon that is killed while a sandbox is being made leaves no command that
+// begins afterwards.
+func TestSB57NoCommandBeginsWithoutItsDaemon(t *testing.T) {
+	launch := launcher(t)
+	l := newLab(t)
+	p, err := l.plan(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, _, err := l.placeholders().Place(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer placed.Remove()
+	c, err := launch.Prepare(t.Context(), placed.Plan, []string{"/bin/bash", "-c", "--", "touch began"}, l.env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.life.Close() // as the daemon's death does
+	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.ExtraFiles = c.Env, c.Dir, c.Files
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 125 {
+		t.Errorf("the command ended with %v", err)
+	}
+	if exists(l.ws + "/began") {
+		t.Error("the command began")
+	}
 }

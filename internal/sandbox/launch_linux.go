@@ -34,6 +34,7 @@ type Command struct {
 
 	status *os.File // what the launcher says about the command
 	said   []byte
+	life   *os.File // the daemon's end of a pipe that is open while it lives
 }
 
 // Prepare makes argv, which is run in the plan's folder with env, ready to start
@@ -102,8 +103,32 @@ func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Com
 	if err != nil {
 		return nil, err
 	}
+	if helper == "" {
+		if argv, err = c.aliveOnly(argv); err != nil {
+			return nil, err
+		}
+	}
 	c.Argv = append([]string{b.path, "--args", fmt.Sprint(args), "--"}, argv...)
 	return c, nil
+}
+
+// aliveOnly has a command that a bash runs begin only while the daemon lives. The
+// launcher dies with the daemon from when it has set that up, and looks at no
+// death before: a daemon that is killed meanwhile would leave the command behind,
+// with nobody to keep its placeholders. A pipe of which the daemon has the other
+// end tells the command itself.
+func (c *Command) aliveOnly(argv []string) ([]string, error) {
+	if filepath.Base(argv[0]) != "bash" {
+		return argv, nil // other shells cannot look without waiting
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.life = to
+	fd, _ := c.give(from, nil)
+	look := fmt.Sprintf(`if read -t 0 -u %d; then exit 125; fi; exec %d<&-; exec "$@"`, fd, fd)
+	return append([]string{argv[0], "-p", "-c", look, argv[0]}, argv...), nil // -p: no file is read first
 }
 
 // sources opens what is mounted and might be swapped for a link meanwhile.
@@ -176,10 +201,12 @@ func (c *Command) Started() {
 // Close gives up everything.
 func (c *Command) Close() {
 	c.Started()
-	if c.status != nil {
-		c.status.Close()
-		c.status = nil
+	for _, f := range []*os.File{c.status, c.life} {
+		if f != nil {
+			f.Close()
+		}
 	}
+	c.status, c.life = nil, nil
 }
 
 // Pid is the process that leads the command's own group, which signals for the

@@ -283,6 +283,7 @@ func startDetached(ctx context.Context, env *Env, script string) (pid int, reap 
 			return 0, nil, f
 		}
 		defer c.Started()
+		dieWithUs(attr.Sys)
 		argv, attr.Dir, attr.Env, end = c.Argv, c.Dir, c.Env, c.end
 		for _, f := range c.Files {
 			attr.Files = append(attr.Files, f.Fd())

@@ -33,6 +33,9 @@ func startProcess(argv, env []string, dir string, files []*os.File, inner func()
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
+	if inner != nil {
+		dieWithUs(attr.Sys)
+	}
 	pidfd := watchable(attr.Sys)
 	pid, err := syscall.ForkExec(argv[0], argv, attr)
 	if err != nil {

@@ -15,6 +15,10 @@ func watchable(sys *syscall.SysProcAttr) *int {
 	return &fd
 }
 
+// dieWithUs has the child killed when the daemon dies. What it starts is its own
+// to see to.
+func dieWithUs(sys *syscall.SysProcAttr) { sys.Pdeathsig = syscall.SIGKILL }
+
 // awaitEnd returns once the process has ended, and leaves it unreaped. It waits
 // in the poller; a thread is blocked only where the kernel has no pidfd.
 func awaitEnd(pid, pidfd int) {
