@@ -506,22 +506,17 @@ func TestSandboxOverTime(t *testing.T) {
 			t.Errorf("%s is left", dir)
 		}
 	})
-	t.Run("SB-111 a build works though the home is read-only", func(t *testing.T) {
+	t.Run("SB-111 a compiler has a cache of its own though the home is read-only", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "")
-		for name, text := range map[string]string{"go.mod": "module x\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { println(\"built\") }\n", "main_test.go": "package main\n\nimport \"testing\"\n\nfunc TestX(*testing.T) {}\n"} {
+		for name, text := range map[string]string{"go.mod": "module x\n\ngo 1.26\n", "x.go": "package x\n\nconst X = 1\n"} {
 			if err := os.WriteFile(filepath.Join(b.workspace, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var r protocol.Bot
-		b.k.ask(&r, "configure", `"bot":"Ada","exclude_slash_tmp":false`)
-		// With nothing cached this compiles the standard library: a part at a time,
-		// for a busy machine's sake.
-		for _, script := range []string{"go build runtime", "go build -o built . && ./built", "go build testing", "go test ./... && rm built"} {
-			if got := b.do("Ada", "run "+script); !strings.Contains(got, `"success":true`) {
-				t.Errorf("%s: got %s", script, got)
-			}
+		// Without an import nothing else is compiled; the long tests build a program.
+		if got := b.do("Ada", "run go build . && go env GOCACHE GOFLAGS"); !strings.Contains(got, `"success":true`) || !strings.Contains(got, "-buildvcs=false") {
+			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("SB-84 a $TMPDIR that is the home or / is no writable folder", func(t *testing.T) {
