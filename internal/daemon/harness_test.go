@@ -111,8 +111,10 @@ func newHost(t testing.TB, script string) *host {
 		os.RemoveAll(dir)
 	})
 	h := &host{t: t, dir: dir, workspace: filepath.Join(dir, "w"), bin: os.Args[0]}
-	if err := os.Mkdir(h.workspace, 0o755); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{h.workspace, filepath.Join(dir, "tmp")} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if real, err := filepath.EvalSymlinks(h.workspace); err == nil {
 		h.workspace = real
@@ -191,7 +193,7 @@ func (h *host) launchWith(stdout *os.File) *process {
 		h.t.Fatal(err)
 	}
 	p := &process{t: h.t, h: h, cmd: exec.Command(h.bin), stderr: newLockedBuffer(), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), append([]string{"HOME=" + h.dir, playVar + "=" + string(text)}, h.env...)...)
+	p.cmd.Env = append(os.Environ(), append([]string{"HOME=" + h.dir, "TMPDIR=" + filepath.Join(h.dir, "tmp"), playVar + "=" + string(text)}, h.env...)...)
 	p.cmd.Stderr = p.stderr
 	if stdout != nil {
 		p.cmd.Stdout = stdout
