@@ -116,7 +116,8 @@ func (s *Starter) Check(r *protocol.Ready) error {
 	if len(out) == 0 {
 		return nil
 	}
-	return protocol.Fail(protocol.DaemonConfigurationMismatch, strings.Join(out, "; "))
+	return protocol.Fail(protocol.DaemonConfigurationMismatch, strings.Join(out, "; ")+
+		" (leave the flag out, or end the daemon first: agent shutdown)")
 }
 
 func mismatch(flag string, requested, has any) string {

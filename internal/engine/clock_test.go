@@ -330,6 +330,23 @@ func TestClockWhileATurnIsPaced(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a wall clock that was far ahead as it was parked keeps it no longer than an hour", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTimed(t)
+			defer func() { c.close() }()
+			paced(c)
+			c.bot("Ada", []string{})
+			c.sleep(10 * time.Second)
+			c.close()
+			c.wall.Add(-int64(365 * 24 * time.Hour))
+			c.open()
+			began := time.Now()
+			<-c.ends
+			if took := time.Since(began); took > time.Hour+time.Second || c.turn("Ada").Status != "completed" {
+				t.Errorf("after %s: %+v", took, c.turn("Ada"))
+			}
+		})
+	})
 	t.Run("the time that the daemon was down counts by the wall clock", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newTimed(t)

@@ -135,6 +135,10 @@ func waitingData(rec *parkRecord) json.RawMessage {
 		intOrNull("deadline_ms", rec.DeadlineMS).bool("any", rec.Any).done()
 }
 
+// longestClosure is the longest that a provider can have its pool closed
+// (providers.md 17).
+const longestClosure = time.Hour
+
 // enterParked puts a parked turn into the registry in place of its task.
 func (e *Engine) enterParked(bot int64, name string, turn int64, rec *parkRecord) *parkedTurn {
 	p := &parkedTurn{bot: bot, name: name, turn: turn, kind: rec.Kind}
@@ -144,6 +148,9 @@ func (e *Engine) enterParked(bot int64, name string, turn int64, rec *parkRecord
 	}
 	if rec.Kind == parkPaced {
 		p.since = e.past(rec.PacedSinceMS)
+		if latest := time.Now().Add(longestClosure); deadline.After(latest) {
+			deadline = latest // the wall clock was set back since it was parked
+		}
 	}
 	p.waiter = newWaiter(rec.Handles, rec.Any, deadline, func() { e.wake(p) })
 	e.mu.Lock()

@@ -139,7 +139,7 @@ func argumentsFault(raw, text []byte, mangled bool) string {
 	}
 	value := jsontext.Value(text)
 	if value.IsValid(jsontext.AllowDuplicateNames(true)) {
-		return strictFault(text)
+		return Fault(text)
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	_, err := dec.ReadValue()
@@ -149,11 +149,11 @@ func argumentsFault(raw, text []byte, mangled bool) string {
 	return "are not valid JSON (" + strings.TrimPrefix(err.Error(), "jsontext: ") + ")"
 }
 
-// strictFault is what parsers that are stricter than JSON's grammar refuse in
-// an object. Stored, it would make every later request of the conversation
-// fail: the Messages family sends arguments as a part of the request's JSON.
-func strictFault(object []byte) string {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
+// Fault is what parsers that are stricter than JSON's grammar refuse in a value,
+// worded to follow what the value is; "" for nothing. Stored, it would make every
+// later request of the conversation fail, of which the value is a part.
+func Fault(value []byte) string {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(value))
 	for {
 		tok, err := dec.ReadToken()
 		switch {

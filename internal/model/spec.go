@@ -3,6 +3,7 @@ package model
 import (
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -227,12 +228,20 @@ func checkURL(text, raw string) (base, host string, err error) {
 		return bad("the base URL must begin with http:// or https://")
 	case u.Hostname() == "" || u.Opaque != "":
 		return bad("the base URL names no host")
+	case !isPort(u.Port()):
+		return bad("the base URL's port is none of 1 to 65535")
 	case u.User != nil:
 		return bad("the base URL must hold no user information; name a key variable instead")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(raw, "#"):
 		return bad("the base URL must hold no query and no fragment")
 	}
 	return strings.TrimRight(raw, "/"), u.Hostname(), nil
+}
+
+// isPort reports whether a server can listen there; "" is the scheme's port.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 var (

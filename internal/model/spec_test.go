@@ -105,6 +105,8 @@ func TestParseSpecRefuses(t *testing.T) {
 		{"no host", "a=chat,https:///v1", "invalid_provider_url"},
 		{"no URL at all", "a=chat,https:x", "invalid_provider_url"},
 		{"a URL that cannot be parsed", "a=chat,http://[::1", "invalid_provider_url"},
+		{"a port past them all", "a=chat,http://h:99999/v1", "invalid_provider_url"},
+		{"port 0", "a=chat,http://h:0/v1", "invalid_provider_url"},
 		{"Bedrock in the clear", "a=anthropic,http://bedrock-mantle.us-east-1.api.aws/v1", "invalid_provider_url"},
 		{"PV-33 Bedrock over a socket", "bedrock-openai=responses-ws", "invalid_provider_transport"},
 	} {

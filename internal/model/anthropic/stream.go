@@ -208,11 +208,11 @@ func (d *decoder) startBlock(sink func(model.Event)) error {
 			sink(model.Event{Kind: model.EventWebSearch, Status: "in_progress"})
 		}
 	case "redacted_thinking", "fallback", "web_search_tool_result":
-		if !utf8.Valid(d.ev.Block) {
-			return model.Errorf("invalid_content", "a %s block is not valid UTF-8", s.Type)
+		var err error
+		if b.raw, err = asItCame(d.ev.Block, s.Type+" block"); err != nil {
+			return err
 		}
-		b.raw, b.id = model.MendEscapes(bytes.Clone(d.ev.Block)), s.ToolUseID.Value
-		b.signature = []byte(s.Data.Value)
+		b.id, b.signature = s.ToolUseID.Value, []byte(s.Data.Value)
 	default:
 		return model.Errorf("unsupported_content", "a content block of type %q", s.Type)
 	}
@@ -227,6 +227,19 @@ func (d *decoder) startBlock(sink func(model.Event)) error {
 		return d.grow(len(b.raw))
 	}
 	return d.grow(len(b.text) + len(b.signature) + len(b.input))
+}
+
+// asItCame is a copy of a value that is stored as the server spelled it. One that
+// a strict server would refuse cannot be: no later request would succeed.
+func asItCame(value []byte, what string) ([]byte, error) {
+	if len(value) == 0 || !utf8.Valid(value) {
+		return nil, model.Errorf("invalid_content", "a %s is missing or not valid UTF-8", what)
+	}
+	value = model.MendEscapes(bytes.Clone(value))
+	if fault := model.Fault(value); fault != "" {
+		return nil, model.Errorf("invalid_content", "the fields of a %s %s", what, fault)
+	}
+	return value, nil
 }
 
 func emit(sink func(model.Event), kind, text string) {
@@ -273,10 +286,11 @@ func (d *decoder) delta(data []byte, sink func(model.Event)) error {
 		b.input = append(b.input, delta.PartialJSON...)
 		b.mangled = b.mangled || wire.Mangled(delta.PartialJSON, data)
 	case "citations_delta":
-		if len(delta.Citation) == 0 || !utf8.Valid(delta.Citation) {
-			return model.Errorf("invalid_content", "a citation cannot be read")
+		citation, err := asItCame(delta.Citation, "citation")
+		if err != nil {
+			return err
 		}
-		b.citations = append(b.citations, model.MendEscapes(bytes.Clone(delta.Citation)))
+		b.citations = append(b.citations, citation)
 	}
 	return d.grow(len(delta.Text) + len(delta.Thinking) + len(delta.Signature) +
 		len(delta.PartialJSON) + len(delta.Citation))

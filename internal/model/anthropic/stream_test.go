@@ -373,6 +373,21 @@ func TestFailures(t *testing.T) {
 		{"an unknown block", []string{started, begin(0, `{"type":"hologram"}`)}, "unsupported_content", `a content block of type "hologram"`},
 		{"a call without a name", []string{started, begin(0, `{"type":"tool_use","id":"x"}`)}, "invalid_content", "a tool_use block has no name"},
 		{"a search whose input is no object", []string{started, begin(0, `{"type":"server_tool_use","id":"x","name":"web_search"}`), jsonDelta(0, "[]"), ended("pause_turn"), stopped}, "invalid_content", ""},
+		{
+			"a result that a strict server refuses",
+			[]string{started, begin(0, `{"type":"web_search_tool_result","tool_use_id":"x","content":[{"a":1,"a":2}]}`)},
+			"invalid_content", "the fields of a web_search_tool_result block name a member twice",
+		},
+		{
+			"redacted thinking that nests too deep for others",
+			[]string{started, begin(0, `{"type":"redacted_thinking","data":"x","n":`+strings.Repeat("[", 101)+strings.Repeat("]", 101)+`}`)},
+			"invalid_content", "the fields of a redacted_thinking block nest deeper than 100 levels",
+		},
+		{
+			"a citation with a number past every float",
+			[]string{started, begin(0, textBlock), delta(0, `{"type":"citations_delta","citation":{"n":1e999}}`)},
+			"invalid_content", "the fields of a citation hold a number that is out of range",
+		},
 		{"only blank text", []string{started, begin(0, textBlock), textDelta(0, "\n "), ended("end_turn"), stopped}, "empty_completion", ""},
 		{"only thinking", []string{started, begin(0, `{"type":"thinking","thinking":"t","signature":"s"}`), ended("end_turn"), stopped}, "empty_completion", ""},
 		{"an event after the last", []string{started, begin(0, textBlock), textDelta(0, "a"), ended("end_turn"), stopped, started}, "event_after_completion", ""},

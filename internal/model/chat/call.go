@@ -193,7 +193,7 @@ func setMember(list []member, m member) ([]member, error) {
 // would refuse: then no later request of the conversation would succeed.
 func kept(value []byte) ([]byte, bool) {
 	value = model.MendEscapes(value)
-	return value, jsontext.Value(value).IsValid()
+	return value, model.Fault(value) == ""
 }
 
 // appendCalls appends the calls as they are stored, and adds them to c.

@@ -201,6 +201,12 @@ func TestWhatIsKept(t *testing.T) {
 			`{"role":"assistant","content":"",` + stored + `,"y":1}]}`,
 		},
 		{
+			"nor one that nests too deep, or a number past every float", frames(
+				calls(call+`,"x":`+strings.Repeat("[", 101)+strings.Repeat("]", 101)+`,"y":1e999}`),
+				part(`{"reasoning_details":[{"n":1e999},{"n":`+strings.Repeat("[", 101)+strings.Repeat("]", 101)+`}]}`), end("tool_calls")),
+			`{"role":"assistant","content":"",` + stored + `}]}`,
+		},
+		{
 			"details as they came", frames(part(`{"reasoning_details":[{"type":"reasoning.encrypted", "data":"a+/=","id":null}]}`), text("x"), end("stop")),
 			`{"role":"assistant","content":"x","reasoning_details":[{"type":"reasoning.encrypted", "data":"a+/=","id":null}]}`,
 		},

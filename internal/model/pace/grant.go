@@ -13,6 +13,7 @@ type Grant struct {
 	share   [dimensions]float64
 	settled [dimensions]bool
 	epoch   int
+	told    bool // whether it was accepted or refused
 	ended   bool
 }
 
@@ -68,11 +69,30 @@ func (g *Grant) Refused(named time.Duration) {
 		delay = o.nextClosure
 		o.nextClosure = min(2*o.nextClosure, lastClosure)
 	}
+	g.told = true
 	if fresh {
 		o.epoch++
+		o.window, o.probes = 1, 0
 	}
 	if until := time.Now().Add(delay); until.After(o.closedUntil) {
 		o.closedUntil = until
+	}
+	g.pools.pump(o)
+}
+
+// Accepted says that the provider answers the call, which opens the pool wider
+// after a closure. Saying it again changes nothing.
+func (g *Grant) Accepted() {
+	g.pools.mu.Lock()
+	defer g.pools.mu.Unlock()
+	o := g.pool
+	if g.told || g.epoch != o.epoch {
+		return
+	}
+	g.told = true
+	o.probes--
+	if o.window *= 2; o.window > widestWindow {
+		o.window = 0
 	}
 	g.pools.pump(o)
 }
@@ -90,6 +110,9 @@ func (g *Grant) End(dispatched, completed bool, usage *model.Usage) {
 	g.ended = true
 	o := g.pool
 	o.grants--
+	if !g.told && g.epoch == o.epoch {
+		o.probes--
+	}
 	used := g.share
 	switch {
 	case !dispatched:

@@ -20,6 +20,10 @@ const (
 	// defaultOutput is the estimate of a call's output without a cap.
 	defaultOutput = 512
 	maxPools      = 1024
+	// probeTime is how long after a closure the pool is held to its window, and
+	// widestWindow the width past which there is none.
+	probeTime    = 10 * time.Second
+	widestWindow = 32
 )
 
 // Pools are the pools of one provider. It is safe for concurrent use; every
@@ -59,6 +63,11 @@ type pool struct {
 	nextClosure time.Duration // of a refusal that names no delay
 	epoch       int           // closures so far
 	grants      int           // calls admitted and not ended
+	// window is how many calls may be unanswered after a closure: one, and twice
+	// as many with each that is accepted, else all that waited would be sent at
+	// once only to be refused, until some had no attempt left. 0: any number.
+	window int
+	probes int // calls admitted since the closure and not answered
 }
 
 type waiter struct {
@@ -206,6 +215,9 @@ func (o *pool) tooBig(share [dimensions]float64) error {
 // wait is how long from now until the pool is open and every bucket can pay.
 func (o *pool) wait(now time.Time, share [dimensions]float64) time.Duration {
 	wait := o.closedUntil.Sub(now)
+	if o.window > 0 && o.probes >= o.window {
+		wait += probeTime
+	}
 	for d := range o.buckets {
 		wait = max(wait, o.buckets[d].wait(now, share[d]))
 	}
@@ -217,5 +229,6 @@ func (o *pool) admit(p *Pools, now time.Time, share [dimensions]float64) *Grant 
 		o.buckets[d].take(now, share[d])
 	}
 	o.grants++
+	o.probes++
 	return &Grant{pools: p, pool: o, share: share, epoch: o.epoch}
 }

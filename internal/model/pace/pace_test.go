@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -279,6 +280,96 @@ func TestClosures(t *testing.T) {
 		acquire(t, p, Cost{}).Refused(time.Hour)
 		if _, _, err := p.Acquire(t.Context(), "other", Cost{}); err != nil {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAPoolOpensGradually(t *testing.T) {
+	begin := func(t *testing.T, p *Pools, n int) chan *Grant {
+		in := make(chan *Grant, n)
+		for range n {
+			go func() {
+				if g, _, err := p.Acquire(t.Context(), "m", Cost{}); err == nil {
+					in <- g
+				} else {
+					in <- nil
+				}
+			}()
+		}
+		synctest.Wait()
+		return in
+	}
+	bubble(t, "each accepted call lets two more go", func(t *testing.T, p *Pools) {
+		acquire(t, p, Cost{}).Refused(time.Second)
+		time.Sleep(time.Second)
+		in := begin(t, p, 4)
+		if len(in) != 1 {
+			t.Fatalf("%d calls at once", len(in))
+		}
+		first := <-in
+		first.Accepted()
+		first.Accepted()
+		if synctest.Wait(); len(in) != 2 {
+			t.Fatalf("%d calls after the first was accepted", len(in))
+		}
+		(<-in).Refused(time.Second)
+		<-in
+		if g := <-in; g != nil {
+			t.Error("a call that waited was not parked")
+		}
+	})
+	bubble(t, "one that fails, or says nothing for long, keeps nobody", func(t *testing.T, p *Pools) {
+		acquire(t, p, Cost{}).Refused(time.Second)
+		time.Sleep(time.Second)
+		in := begin(t, p, 5)
+		(<-in).End(true, false, nil)
+		if synctest.Wait(); len(in) != 1 {
+			t.Fatalf("%d calls after the first failed", len(in))
+		}
+		time.Sleep(probeTime)
+		if synctest.Wait(); len(in) != 4 {
+			t.Errorf("%d calls after %s", len(in), probeTime)
+		}
+	})
+	bubble(t, "300 bots at a call a second are all served", func(t *testing.T, p *Pools) {
+		const most = 64 // attempts of a call (runtime.md 18)
+		var free time.Time
+		var mu sync.Mutex
+		serve := func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Now().Before(free) {
+				return false
+			}
+			free = time.Now().Add(time.Second)
+			return true
+		}
+		worst := make(chan int, 300)
+		for range cap(worst) {
+			go func() {
+				for refusals := 0; ; {
+					g, park, err := p.Acquire(t.Context(), "m", Cost{})
+					if err != nil {
+						time.Sleep(park)
+						continue
+					}
+					time.Sleep(50 * time.Millisecond)
+					if serve() {
+						g.Accepted()
+						g.End(true, true, nil)
+						worst <- refusals
+						return
+					}
+					refusals++
+					g.Refused(time.Second)
+					g.End(true, false, nil)
+				}
+			}()
+		}
+		for range cap(worst) {
+			if n := <-worst; n >= most {
+				t.Fatalf("a call was refused %d times", n)
+			}
 		}
 	})
 }

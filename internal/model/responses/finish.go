@@ -33,18 +33,21 @@ func (d *decoder) finish(sink func(model.Event)) (*model.Completion, error) {
 	size := 0
 	for i := range kept {
 		r := &kept[i]
-		raw := r.raw
-		if r.called {
-			var err error
-			if raw, err = r.makeSafe(safe, c); err != nil {
-				return nil, err
-			}
+		raw, err := onceNamed(r.raw)
+		if err == nil && r.called {
+			raw, err = r.makeSafe(raw, safe, c)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if !utf8.Valid(raw) {
 			return nil, model.Errorf("invalid_provider_response", "a %s item is not valid UTF-8", r.item.Type)
 		}
 		c.External = c.External || r.item.Type == "web_search_call"
 		raw = model.MendEscapes(raw)
+		if fault := model.Fault(raw); fault != "" {
+			return nil, model.Errorf("invalid_provider_response", "the fields of a %s item %s", r.item.Type, fault)
+		}
 		d.altered = d.altered || !bytes.Equal(raw, r.raw)
 		c.Items = append(c.Items, raw)
 		size += len(raw)
@@ -101,8 +104,8 @@ func (d *decoder) checkText(sink func(model.Event)) error {
 	return nil
 }
 
-// makeSafe adds the item's call to c and gives the item as it is stored.
-func (r *received) makeSafe(safe *model.Safe, c *model.Completion) ([]byte, error) {
+// makeSafe adds the item's call to c and gives raw, the item, as it is stored.
+func (r *received) makeSafe(raw []byte, safe *model.Safe, c *model.Completion) ([]byte, error) {
 	args, mangled := r.item.arguments()
 	id, name := r.item.CallID, r.item.Name.Value
 	call, err := safe.Call(id.Value, name, args, mangled)
@@ -110,10 +113,6 @@ func (r *received) makeSafe(safe *model.Safe, c *model.Completion) ([]byte, erro
 		return nil, err
 	}
 	c.Calls = append(c.Calls, call)
-	raw, err := onceNamed(r.raw)
-	if err != nil {
-		return nil, err
-	}
 	asText := r.item.Arguments.Kind() == '"'
 	if call.ID == id.Value && call.Name == name && asText && bytes.Equal(call.Arguments, args) {
 		return raw, nil

@@ -136,7 +136,7 @@ func TestFixtures(t *testing.T) {
 
 func TestItems(t *testing.T) {
 	t.Parallel()
-	odd := `{"type":"reasoning","id":"r" , "summary":[],"encrypted_content":"a+/=","new":{"a":1,"a":"\u00e9\/"}}`
+	odd := `{"type":"reasoning","id":"r" , "summary":[],"encrypted_content":"a+/=","new":{"a":1,"b":"\u00e9\/"}}`
 	for _, c := range []struct {
 		name   string
 		events []string
@@ -152,6 +152,11 @@ func TestItems(t *testing.T) {
 			"half a surrogate pair is mended",
 			[]string{done(strings.Replace(message("a"), "a\"}", `a\ud800"}`, 1)), `{"type":"response.output_text.delta","delta":"a\ud800"}`, completed},
 			[]string{strings.Replace(message("a"), "a\"}", `a\ufffd"}`, 1)},
+		},
+		{
+			"a field twice stays once, the last",
+			[]string{done(strings.Replace(message("a"), `{"type":"message"`, `{"new":1,"type":"message","new":2`, 1)), textDelta("a"), completed},
+			[]string{strings.Replace(message("a"), `{"type":"message"`, `{"new":2,"type":"message"`, 1)},
 		},
 		{"PV-25 items only at the end are used", []string{
 			textDelta("a"),
@@ -268,6 +273,21 @@ func TestFailures(t *testing.T) {
 		{"an unknown item", []string{done(`{"type":"hologram"}`)}, "unsupported_output_item", "an item of type hologram"},
 		{"a call without a name", []string{done(`{"type":"function_call","call_id":"c","arguments":"{}"}`)}, "invalid_provider_response", ""},
 		{"an item that is not UTF-8", []string{done("{\"type\":\"reasoning\",\"x\":\"\xff\"}"), textDelta("a"), done(message("a")), completed}, "invalid_provider_response", ""},
+		{
+			"an item that nests too deep for others",
+			[]string{done(`{"type":"reasoning","x":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `}`), textDelta("a"), done(message("a")), completed},
+			"invalid_provider_response", "the fields of a reasoning item nest deeper than 100 levels",
+		},
+		{
+			"an item with a number past every float",
+			[]string{done(`{"type":"reasoning","x":1e999}`), textDelta("a"), done(message("a")), completed},
+			"invalid_provider_response", "the fields of a reasoning item hold a number that is out of range",
+		},
+		{
+			"an item with a name twice inside",
+			[]string{done(`{"type":"reasoning","x":{"a":1,"a":2}}`), textDelta("a"), done(message("a")), completed},
+			"invalid_provider_response", "the fields of a reasoning item name a member twice",
+		},
 		{"an event after the last", []string{textDelta("a"), done(message("a")), completed, textDelta("b")}, "event_after_completion", ""},
 		{"an event that is no JSON", []string{"[1"}, "invalid_provider_response", ""},
 		{"an item that is missing", []string{`{"type":"response.output_item.done"}`}, "invalid_provider_response", ""},

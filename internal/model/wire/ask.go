@@ -48,6 +48,7 @@ func (a *attempt) ask(parent context.Context, limit int64, take func([]byte) (*m
 		return a.refused(parent, resp)
 	}
 	a.grant.Learn(a.c.family.Limits(resp.Header))
+	a.grant.Accepted()
 	late := time.AfterFunc(errorBodyTime, func() { cancel(nil) })
 	defer late.Stop()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))

@@ -173,34 +173,39 @@ type page struct {
 	last   string
 }
 
-// entry holds every spelling of a model's facts that providers use.
+// entry holds every spelling of a model's facts that providers use. What is of
+// another type counts as absent: no model is worth the list.
 type entry struct {
-	ID          string         `json:"id"`
-	Slug        string         `json:"slug"`
-	DisplayName string         `json:"display_name"`
-	Name        string         `json:"name"`
-	Visibility  *string        `json:"visibility"`
-	Created     jsontext.Value `json:"created"`
+	ID          model.Loose[string] `json:"id"`
+	Slug        model.Loose[string] `json:"slug"`
+	DisplayName model.Loose[string] `json:"display_name"`
+	Name        model.Loose[string] `json:"name"`
+	Visibility  model.Loose[string] `json:"visibility"`
+	Created     jsontext.Value      `json:"created"`
 
-	MaxInput    jsontext.Value `json:"max_input_tokens"`
-	Length      jsontext.Value `json:"context_length"`
-	Window      jsontext.Value `json:"context_window"`
-	MaxModelLen jsontext.Value `json:"max_model_len"`
-	Meta        struct {
-		Train jsontext.Value `json:"n_ctx_train"`
-	} `json:"meta"`
-	MaxTokens   jsontext.Value `json:"max_tokens"`
-	TopProvider struct {
-		MaxCompletion jsontext.Value `json:"max_completion_tokens"`
-	} `json:"top_provider"`
+	MaxInput    jsontext.Value           `json:"max_input_tokens"`
+	Length      jsontext.Value           `json:"context_length"`
+	Window      jsontext.Value           `json:"context_window"`
+	MaxModelLen jsontext.Value           `json:"max_model_len"`
+	Meta        model.Loose[meta]        `json:"meta"`
+	MaxTokens   jsontext.Value           `json:"max_tokens"`
+	TopProvider model.Loose[topProvider] `json:"top_provider"`
+}
+
+type meta struct {
+	Train jsontext.Value `json:"n_ctx_train"`
+}
+
+type topProvider struct {
+	MaxCompletion jsontext.Value `json:"max_completion_tokens"`
 }
 
 func parsePage(body []byte) (page, error) {
 	var b struct {
-		Data    []entry `json:"data"`
-		Models  []entry `json:"models"`
-		HasMore bool    `json:"has_more"`
-		LastID  string  `json:"last_id"`
+		Data    []model.Loose[entry] `json:"data"`
+		Models  []model.Loose[entry] `json:"models"`
+		HasMore model.Loose[bool]    `json:"has_more"`
+		LastID  model.Loose[string]  `json:"last_id"`
 	}
 	if err := json.Unmarshal(body, &b, Lenient); err != nil {
 		return page{}, model.Errorf("invalid_provider_response", "the model list cannot be read: %v", err)
@@ -211,18 +216,19 @@ func parsePage(body []byte) (page, error) {
 	if b.Data == nil {
 		return page{}, model.Errorf("invalid_provider_response", "the model list has neither data nor models")
 	}
-	p := page{more: b.HasMore, last: b.LastID}
-	for _, e := range b.Data {
-		id := either(e.ID, e.Slug)
-		if id == "" || e.Visibility != nil && *e.Visibility != "list" {
+	p := page{more: b.HasMore.Value, last: b.LastID.Value}
+	for i := range b.Data {
+		e := &b.Data[i].Value
+		id := either(e.ID.Value, e.Slug.Value)
+		if id == "" || e.Visibility.Given && e.Visibility.Value != "list" {
 			continue
 		}
-		m := listed{Model: model.Model{ID: id, Name: either(e.DisplayName, e.Name)}, created: number(e.Created)}
+		m := listed{Model: model.Model{ID: id, Name: either(e.DisplayName.Value, e.Name.Value)}, created: number(e.Created)}
 		if m.Name == id {
 			m.Name = ""
 		}
-		m.ContextTokens = firstCount(e.MaxInput, e.Length, e.Window, e.MaxModelLen, e.Meta.Train)
-		m.OutputTokens = firstCount(e.MaxTokens, e.TopProvider.MaxCompletion)
+		m.ContextTokens = firstCount(e.MaxInput, e.Length, e.Window, e.MaxModelLen, e.Meta.Value.Train)
+		m.OutputTokens = firstCount(e.MaxTokens, e.TopProvider.Value.MaxCompletion)
 		p.models = append(p.models, m)
 	}
 	return p, nil

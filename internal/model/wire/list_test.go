@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,18 @@ func TestAListHasTenSeconds(t *testing.T) {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 	})
+}
+
+// What a list says beside a model's id is never worth the list.
+func TestAListWithOddEntries(t *testing.T) {
+	t.Parallel()
+	s := modeltest.Serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		fmt.Fprint(w, `{"data":[{"id":7},"x",null,{"id":{}},[1],{"slug":"b","name":1,"meta":3,"top_provider":"x","visibility":0,"created":"no"},{"id":"a","context_length":9}],"has_more":"?","last_id":1}`)
+	})
+	got, err := client(t, s.URL).ListModels(t.Context(), wire.List{})
+	if want := []model.Model{{ID: "b"}, {ID: "a", ContextTokens: 9}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
 }
 
 func TestListLimits(t *testing.T) {

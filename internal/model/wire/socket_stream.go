@@ -151,6 +151,7 @@ func (a *socketAttempt) answer(parent, ctx context.Context, x *exchange, clocks 
 		a.sink(e)
 		clocks.release()
 	}
+	accepted := sync.OnceFunc(a.grant.Accepted)
 	for total := 0; ; {
 		var m message
 		select {
@@ -174,6 +175,7 @@ func (a *socketAttempt) answer(parent, ctx context.Context, x *exchange, clocks 
 		if err != nil {
 			return a.over(err)
 		}
+		accepted()
 		if a.talk.Ended() {
 			return Keep, nil
 		}

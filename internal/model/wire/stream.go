@@ -131,6 +131,7 @@ func (a *attempt) run(parent context.Context) error {
 			a.call.Answered(resp.Header)
 		}
 		a.grant.Learn(a.c.family.Limits(resp.Header))
+		a.grant.Accepted()
 		return a.stream(parent, ctx, resp)
 	}
 	return a.refused(parent, resp)
