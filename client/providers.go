@@ -13,7 +13,7 @@ import (
 
 // ImpliedProviders are the providers that a daemon is started with when none
 // is stated (section 3): those of AGENT_PROVIDER, else one for each well-known
-// key that env has, and chatgpt when ~/.agent/chatgpt.json exists. A blank
+// key that env has, and chatgpt when ~/.agent/chatgpt.json can be read. A blank
 // value is not set.
 func ImpliedProviders(env []string) []string {
 	if specs := strings.Fields(envfile.Get(env, "AGENT_PROVIDER")); len(specs) > 0 {
@@ -28,7 +28,7 @@ func ImpliedProviders(env []string) []string {
 		}
 	}
 	if home, err := place.Home(); err == nil {
-		if _, err := os.Stat(filepath.Join(home, ".agent", "chatgpt.json")); err == nil {
+		if readable(filepath.Join(home, ".agent", "chatgpt.json")) {
 			specs = append(specs, "chatgpt")
 		}
 	}
@@ -129,4 +129,19 @@ func (p providerSpec) differences(has protocol.ProviderInfo) []string {
 	}
 	note("auth", p.auth, has.Auth)
 	return out
+}
+
+// readable reports whether path is a regular file that can be opened. What is in
+// it, and whether its mode is private, is for the daemon to judge.
+func readable(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
 }
