@@ -45,7 +45,7 @@ func outcome(err error) string {
 }
 
 // insideAsk makes requests at a socket, one after another, and prints the lines
-// that come.
+// that come, the long ones cut.
 func insideAsk(args []string) {
 	c, err := net.Dial("unix", args[0])
 	if err != nil {
@@ -61,7 +61,7 @@ func insideAsk(args []string) {
 			return
 		}
 		if i > 0 {
-			fmt.Print(line)
+			fmt.Println(strings.TrimSpace(line[:min(len(line), 300)]))
 		}
 		if i == len(args)-1 {
 			return
@@ -95,7 +95,7 @@ func insideTake(args []string) {
 		}
 		return err
 	}
-	other := filepath.Join(dir, "1")
+	other := filepath.Join(dir, "81")
 	for _, try := range []struct {
 		name string
 		err  error
