@@ -453,6 +453,45 @@ func TestBotSocketFiles(t *testing.T) {
 			t.Errorf("sockets %v", got)
 		}
 	})
+	t.Run("one that was removed is there again for the next command", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, `,"network":true`)
+		ada := b.inspect("Ada")
+		if err := os.Remove(b.socketOf(ada.ID)); err != nil {
+			t.Fatal(err)
+		}
+		b.says(b.do("Ada", fmt.Sprintf(`run %s inside ask "$AGENT_SOCKET" '{"id":1,"op":"resume"}'`, os.Args[0])), "", "bot_socket_refused")
+		b.own(ada)
+	})
+	t.Run("on standard input and output there are none", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, boxScript)
+		h.set.Socket = ""
+		p := h.start()
+		if p.ready.BotSockets != nil {
+			t.Errorf("ready names %s", *p.ready.BotSockets)
+		}
+		fmt.Fprintf(p.stdin, `{"id":1,"op":"create","bot":"Ada","model":"s/m","instructions":"","tools":["shell"],"workspace":%q,"sandbox":"read-only","network":true}`+"\n", h.workspace)
+		fmt.Fprintln(p.stdin, `{"id":2,"op":"submit","bot":"Ada","request_id":"r","prompt":"run echo [$AGENT_SOCKET]"}`)
+		fmt.Fprintln(p.stdin, `{"id":3,"op":"wait","handles":["turn:Ada/1"]}`)
+		for {
+			text, err := p.stdout.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(text, `{"id":3,`) {
+				if !strings.Contains(text, `"stdout\":\"[]`) {
+					t.Errorf("got %s", text)
+				}
+				break
+			}
+		}
+		if list, _ := filepath.Glob(filepath.Join(h.dir, "*.d")); len(list) != 0 {
+			t.Errorf("there is %v", list)
+		}
+		p.stdin.Close()
+		p.cmd.Wait()
+	})
 	t.Run("an unsafe folder, or something else in it, stops the start", func(t *testing.T) {
 		t.Parallel()
 		h := newHost(t, boxScript)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -97,9 +98,16 @@ func (b *botSockets) use(id int64, name string) string {
 		return ""
 	}
 	file := strconv.FormatInt(id, 10)
+	path := filepath.Join(b.dir, file)
 	s := b.open[id]
+	if s != nil {
+		if _, err := os.Lstat(path); err != nil { // somebody cleaned up
+			b.drop(s)
+			s = nil
+		}
+	}
 	if s == nil {
-		l, err := place.ListenBot(filepath.Join(b.dir, file))
+		l, err := place.ListenBot(path)
 		if err != nil {
 			b.d.opt.Log.Warn("a bot has no socket of its own", "bot", id, "error", err)
 			return ""

@@ -68,36 +68,29 @@ const recentEvents = 16384
 // were made last, at most limit, the most recent first. One being deleted is not
 // among them.
 func RecentSandboxed(c *sqlite.Conn, limit int) ([]BotRef, error) {
-	var names []string
-	seen := map[string]bool{}
-	err := qNewestKinds.rows(c, func(s *sqlite.Stmt) error {
-		name := s.ColumnText(0)
-		switch s.ColumnText(1) {
-		case "created", "forked", "accepted":
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
-		}
-		return nil
-	}, int64(math.MaxInt64), recentEvents)
-	if err != nil {
-		return nil, err
-	}
 	var list []BotRef
-	listed := map[int64]bool{}
-	for _, name := range names {
-		if len(list) == limit {
-			return list, nil
+	seen, listed := map[string]bool{}, map[int64]bool{}
+	err := qNewestKinds.rows(c, func(s *sqlite.Stmt) error {
+		name, kind := s.ColumnText(0), s.ColumnText(1)
+		if seen[name] || kind != "created" && kind != "forked" && kind != "accepted" {
+			return nil
 		}
+		seen[name] = true
 		b, ok, err := BotByName(c, name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if ok && len(b.Sandbox) > 0 && b.Status != "deleting" {
 			list = append(list, BotRef{b.ID, b.Name})
 			listed[b.ID] = true
 		}
+		if len(list) == limit {
+			return errStop
+		}
+		return nil
+	}, int64(math.MaxInt64), recentEvents)
+	if err != nil || len(list) == limit {
+		return list, err
 	}
 	err = qSandboxed.rows(c, func(s *sqlite.Stmt) error {
 		if len(list) == limit {
