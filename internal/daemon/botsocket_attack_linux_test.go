@@ -125,32 +125,35 @@ func TestBotSocketAttacks(t *testing.T) {
 			}
 		})
 	}
-	t.Run("SB-46 PO-17 nothing is put in a socket's place", func(t *testing.T) {
-		t.Parallel()
-		b := newBox(t, `,"network":true`)
-		ada, bob := b.inspect("Ada"), b.make("Bob", `"sandbox":"read-only"`)
-		got := b.attack("Ada", "take", filepath.Dir(b.socketOf(1)), b.socketOf(ada.ID))
-		for _, l := range strings.Split(strings.TrimSpace(got), "\n") {
-			switch name, result, _ := strings.Cut(l, ": "); {
-			case name == "listed":
-				if result != "1 ok" {
-					t.Errorf("it sees %s", l)
+	for where, more := range map[string]string{"a folder it may not write": `,"exclude_slash_tmp":true`, "a writable folder": ""} {
+		t.Run("SB-46 PO-17 nothing is put in a socket's place, in "+where, func(t *testing.T) {
+			t.Parallel()
+			b := newBox(t, "")
+			bob := b.make("Bob", `"sandbox":"read-only"`)
+			eve := b.make("Eve", `"sandbox":"workspace-write","network":true`+more) // the sockets lie below /tmp
+			got := b.attack("Eve", "take", filepath.Dir(b.socketOf(1)), b.socketOf(eve.ID))
+			for _, l := range strings.Split(strings.TrimSpace(got), "\n") {
+				switch name, result, _ := strings.Cut(l, ": "); {
+				case name == "listed":
+					if result != "1 ok" {
+						t.Errorf("it sees %s", l)
+					}
+				case name == "listen over" && result == "EADDRINUSE":
+				case result != "EROFS" && result != "EPERM" && result != "EBUSY":
+					t.Errorf("%s", l)
 				}
-			case name == "listen over" && result == "EADDRINUSE":
-			case result != "EROFS" && result != "EPERM" && result != "EBUSY":
-				t.Errorf("%s", l)
 			}
-		}
-		if !strings.Contains(got, "listen: EROFS\n") || !strings.Contains(got, "create: EROFS\n") {
-			t.Errorf("got %s", got)
-		}
-		for _, r := range []protocol.Bot{ada, bob} {
-			b.own(r)
-		}
-		if list := b.sockets(); len(list) != 2 {
-			t.Errorf("sockets %v", list)
-		}
-	})
+			if !strings.Contains(got, "listen: EROFS\n") || !strings.Contains(got, "create: EROFS\n") {
+				t.Errorf("got %s", got)
+			}
+			for _, r := range []protocol.Bot{b.inspect("Ada"), bob, eve} {
+				b.own(r)
+			}
+			if list := b.sockets(); len(list) != 3 {
+				t.Errorf("sockets %v", list)
+			}
+		})
+	}
 	t.Run("PO-18 a command outside the sandbox has the daemon's own socket", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, `,"rules":{"files":[{"name":"r","text":"prefix_rule(['printenv'])"}]}`)

@@ -105,6 +105,7 @@ func insideTake(args []string) {
 		{"remove", os.Remove(own)},
 		{"rename", os.Rename(own, own+"x")},
 		{"rename folder", os.Rename(dir, dir+"x")},
+		{"rename parent", os.Rename(filepath.Dir(dir), filepath.Dir(dir)+"x")},
 		{"link", os.Link(own, filepath.Join(dir, "78"))},
 		{"symlink", os.Symlink(own, filepath.Join(dir, "79"))},
 		{"create", os.WriteFile(other, nil, 0o600)},
