@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"agent/internal/engine"
 	"agent/internal/place"
@@ -36,9 +37,10 @@ type botSockets struct {
 	dir  string // where they are bound
 	real string // the same folder, as a sandbox shows it
 
+	uses atomic.Int64
+
 	mu     sync.Mutex
 	open   map[int64]*botSocket
-	uses   int64
 	serves bool // connections are taken
 	closed bool // the daemon ends
 }
@@ -88,7 +90,20 @@ func (b *botSockets) serve() {
 // use makes sure that a bot has its socket, and gives its path inside a sandbox.
 // It is "" where that cannot be: when the daemon ends, or when the system refuses,
 // which is logged.
-func (b *botSockets) use(id int64, name string) string {
+func (b *botSockets) use(id int64, name string) string { return b.useAt(b.now(), id, name) }
+
+// now is a place in the order of uses, later than all before.
+func (b *botSockets) now() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.uses.Add(1)
+}
+
+// useAt is use as of a moment that now gave: bots are made in an order, and get
+// their sockets beside each other. One that many were used after may be closed
+// again by its return.
+func (b *botSockets) useAt(at, id int64, name string) string {
 	if b == nil {
 		return ""
 	}
@@ -118,19 +133,19 @@ func (b *botSockets) use(id int64, name string) string {
 			go b.d.accept(l, s)
 		}
 	}
-	b.uses++
-	s.used = b.uses
+	s.used = max(s.used, at)
 	b.trim()
 	return filepath.Join(b.real, file)
 }
 
-// settle has a bot's socket be what its record, just committed, says of it.
-func (b *botSockets) settle(r *protocol.Bot) {
+// settle has a bot's socket be what its record, committed at a moment that now
+// gave, says of it.
+func (b *botSockets) settle(at int64, r *protocol.Bot) {
 	if b == nil {
 		return
 	}
 	if r.Sandbox != protocol.SandboxFull {
-		b.use(r.ID, r.Name)
+		b.useAt(at, r.ID, r.Name)
 		// By now another request may have taken its reason away; one that does so
 		// later ends the socket after this.
 		now, err := b.d.engine.Bot(context.Background(), r.Name)
@@ -153,7 +168,7 @@ func (b *botSockets) trim() {
 	for id, s := range b.open {
 		switch {
 		case busy[id]:
-			s.used = b.uses
+			s.used = max(s.used, b.uses.Load())
 		case s.sessions == 0:
 			idle = append(idle, s)
 		}

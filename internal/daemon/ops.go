@@ -34,8 +34,9 @@ func (s *session) handle(req protocol.Request) {
 					done(b, err)
 					return
 				}
+				at := s.d.bots.now()
 				go func() { // the store's goroutine waits for no file system
-					s.d.bots.settle(b)
+					s.d.bots.settle(at, b)
 					done(b, nil)
 				}()
 			})
@@ -139,7 +140,7 @@ var errUnbuilt = protocol.Fail(protocol.InvalidJSON, "")
 // withSocket answers with a bot whose socket is there, or gone, by then.
 func (s *session) withSocket(b *protocol.Bot, err *protocol.Error) (any, *protocol.Error) {
 	if err == nil {
-		s.d.bots.settle(b)
+		s.d.bots.settle(s.d.bots.now(), b)
 	}
 	return b, err
 }
