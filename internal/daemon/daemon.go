@@ -53,6 +53,7 @@ type Daemon struct {
 	store    *store.Store
 	engine   *engine.Engine
 	sandbox  *engine.Sandbox
+	bots     *botSockets // nil in stdio mode
 	fan      *fanout
 	listener *place.Listener
 	scripted map[string]bool // providers that are scripts
@@ -60,7 +61,8 @@ type Daemon struct {
 
 	mu       sync.Mutex
 	sessions map[*session]bool
-	room     *sync.Cond // fewer sessions than the bound
+	ofBots   int        // of them, those on bots' own sockets
+	room     *sync.Cond // fewer sessions than a bound, or an end
 	idle     *time.Timer
 	quiet    *time.Timer
 	closing  bool
@@ -85,7 +87,8 @@ func Run(ctx context.Context, opt Options) error {
 	stop := context.AfterFunc(ctx, func() { d.end(nil) })
 	defer stop()
 	if d.listener != nil {
-		go d.accept()
+		d.bots.serve()
+		go d.accept(d.listener.UnixListener, nil)
 		d.armIdle()
 	} else {
 		go d.owner()
@@ -120,6 +123,7 @@ func (d *Daemon) open() (err error) {
 		return nil
 	}
 	if d.listener, err = claim.Listen(); err != nil {
+		d.bots.close()
 		d.store.Close()
 		claim.Close()
 		return err
@@ -141,6 +145,7 @@ func (d *Daemon) openStore() (err error) {
 			err = damaged
 		default:
 		}
+		d.bots.close()
 		if cerr := d.store.Close(); cerr != nil {
 			d.opt.Log.Error("the store was not closed cleanly", "error", cerr)
 		}
@@ -162,6 +167,7 @@ func (d *Daemon) openEngine() error {
 	cfg.Idle = func() {
 		d.armIdle()
 		d.armQuiet()
+		go d.bots.trimIdle()
 	}
 	for _, name := range d.opt.Registry.Names() {
 		p, _ := d.opt.Registry.Provider(name)
@@ -176,6 +182,11 @@ func (d *Daemon) openEngine() error {
 	if _, err := d.store.Sweep(context.Background()); err != nil {
 		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
 	}
+	if d.bots != nil {
+		if err := d.bots.bindRecent(); err != nil {
+			return err
+		}
+	}
 	newest, failed := d.engine.FollowPoint(context.Background(), "*")
 	if failed != nil {
 		return failed
@@ -186,16 +197,13 @@ func (d *Daemon) openEngine() error {
 	return nil
 }
 
-// accept takes connections, as many as may be open at once.
-func (d *Daemon) accept() {
+// accept takes connections, as many as may be open at once: of a bot's own
+// socket, or of the daemon's (nil). Here it is decided who a session is.
+func (d *Daemon) accept(l *net.UnixListener, bot *botSocket) {
 	wait := time.Duration(0)
 	for {
-		d.mu.Lock()
-		for len(d.sessions) >= protocol.MaxSessions && !d.closing {
-			d.room.Wait()
-		}
-		d.mu.Unlock()
-		conn, err := d.listener.Accept()
+		d.waitRoom(bot)
+		conn, err := l.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
@@ -208,23 +216,55 @@ func (d *Daemon) accept() {
 			continue
 		}
 		wait = 0
-		s := d.newSession(conn)
-		if !d.join(s) {
+		var owner *engine.Owner
+		if bot != nil {
+			owner = &bot.owner
+		}
+		s := d.newSession(conn, owner)
+		if !d.join(s, bot) {
 			conn.Close()
 			return
 		}
 		go func() {
-			defer d.leave(s)
+			defer d.leave(s, bot)
 			s.serve(conn)
 		}()
 	}
 }
 
-func (d *Daemon) join(s *session) bool {
+// waitRoom returns when the daemon's socket may have another session. A bot's
+// connection is taken first and waits for its place after that: there are many
+// of those sockets, and room now may be another's then.
+func (d *Daemon) waitRoom(bot *botSocket) {
+	if bot != nil {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for len(d.sessions) >= protocol.MaxSessions && !d.closing {
+		d.room.Wait()
+	}
+}
+
+// join enters a session, on a bot's socket once there is room. It reports false
+// where there is to be none any more.
+func (d *Daemon) join(s *session, bot *botSocket) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if bot != nil {
+		for !d.closing && !bot.gone && (bot.sessions >= sessionsOfBot || d.ofBots >= sessionsOfBots) {
+			d.room.Wait()
+		}
+		if bot.gone {
+			return false
+		}
+	}
 	if d.closing {
 		return false
+	}
+	if bot != nil {
+		bot.sessions++
+		d.ofBots++
 	}
 	d.sessions[s] = true
 	if d.idle != nil {
@@ -233,12 +273,19 @@ func (d *Daemon) join(s *session) bool {
 	return true
 }
 
-func (d *Daemon) leave(s *session) {
+func (d *Daemon) leave(s *session, bot *botSocket) {
 	d.mu.Lock()
 	delete(d.sessions, s)
-	d.room.Signal()
+	if bot != nil {
+		bot.sessions--
+		d.ofBots--
+	}
+	d.room.Broadcast()
 	d.mu.Unlock()
 	d.armIdle()
+	if bot != nil {
+		d.bots.trimIdle()
+	}
 }
 
 // armIdle starts the idle period when nobody is connected. At its end a turn
@@ -320,6 +367,7 @@ func (d *Daemon) close() {
 	if d.listener != nil {
 		d.listener.Stop()
 	}
+	d.bots.close()
 	d.engine.Close()
 	d.published()
 	for _, s := range d.openSessions() {
@@ -387,7 +435,7 @@ func (s *session) endInput() {
 // following, and the daemon ends with it: when its input ends, as for a
 // shutdown without grace, and when it does not take its output any more.
 func (d *Daemon) owner() {
-	s := d.newSession(nil)
+	s := d.newSession(nil, nil)
 	s.out.block = true
 	s.out.write = func(b []byte) error {
 		_, err := d.opt.Stdout.Write(b)

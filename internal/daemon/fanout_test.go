@@ -25,7 +25,7 @@ func TestReplaysWithoutRoomHoldFewPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const follows = 100
 		d := &Daemon{fan: newFanout()}
-		s := d.newSession(nil)
+		s := d.newSession(nil, nil)
 		s.out.put(make([]byte, protocol.MaxQueueBytes/2+1)) // its reader takes nothing
 		stored := &storedOnce{}
 		var list []*follow

@@ -351,7 +351,6 @@ func TestCreateAndSubmit(t *testing.T) {
 			`"approve":["echo"],"approver":"manual"`:      protocol.InvalidGate,
 			`"rules":{"files":[{"name":"a","text":")"}]}`: protocol.InvalidRules,
 			`"settings":{"approval_hold_ms":600001}`:      protocol.InvalidSetting,
-			`"closed":true`:                               protocol.InvalidSetting,
 			`"network":false`:                             protocol.InvalidSandbox,
 			`"writable_roots":["/tmp"]`:                   protocol.InvalidWritableRoot,
 		} {

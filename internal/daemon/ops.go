@@ -14,22 +14,37 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models",
+	"provider_models", "closed", "bot_sockets",
 }
 
 // handle answers one request. Admissions are only begun; every other request
 // waits for the admissions sent before it.
 func (s *session) handle(req protocol.Request) {
 	e, id := s.d.engine, req.ID
+	if err := s.refusal(req.Op); err != nil {
+		s.waitAdmitted()
+		s.settle(id, nil, err)
+		return
+	}
 	switch p := req.Params.(type) {
 	case *protocol.Create:
 		s.admit(id, func(done func(any, *protocol.Error)) {
-			e.Create(p, func(b *protocol.Bot, err *protocol.Error) { done(b, err) })
+			e.Create(s.owner, p, func(b *protocol.Bot, err *protocol.Error) {
+				if err != nil || b.Sandbox == protocol.SandboxFull {
+					done(b, err)
+					return
+				}
+				at := s.d.bots.now()
+				go func() { // the store's goroutine waits for no file system
+					s.d.bots.settle(at, b)
+					done(b, nil)
+				}()
+			})
 		})
 		return
 	case *protocol.Submit:
 		s.admit(id, func(done func(any, *protocol.Error)) {
-			e.Submit(p, func(r *protocol.Submitted, err *protocol.Error) { done(r, err) })
+			e.Submit(s.owner, p, func(r *protocol.Submitted, err *protocol.Error) { done(r, err) })
 		})
 		return
 	}
@@ -46,11 +61,11 @@ func (s *session) handle(req protocol.Request) {
 	case *protocol.ServeTools:
 		s.serveTools(id, p)
 	case *protocol.Prune:
-		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
+		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(s.owner, p)) })
 	case *protocol.ProviderModelsRequest:
 		s.aside(id, func() (any, *protocol.Error) { return some(s.d.providerModels(s.ctx)) })
 	case *protocol.Delete:
-		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(p)) })
+		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(s.owner, p)) })
 	default:
 		result, err := s.ask(req)
 		if err == errUnbuilt {
@@ -88,7 +103,7 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 	case *protocol.Result:
 		return some(e.Result(ctx, p.Bot, p.Turn))
 	case *protocol.Interrupt:
-		return some(e.Interrupt(p))
+		return some(e.Interrupt(s.owner, p))
 	case *protocol.EventsRequest:
 		if p.After < 0 || p.Limit < 1 || p.Limit > protocol.MaxPage {
 			return nil, protocol.Fail(protocol.InvalidEventPage, fmt.Sprintf("limit is 1 to %d, after 0 or above", protocol.MaxPage))
@@ -105,9 +120,9 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 	case *protocol.PromptsRequest:
 		return some(e.Prompts(ctx, p))
 	case *protocol.Fork:
-		return some(e.Fork(ctx, p))
+		return s.withSocket(e.Fork(ctx, s.owner, p))
 	case *protocol.Configure:
-		return some(e.Configure(p))
+		return s.withSocket(e.Configure(p))
 	case *protocol.RenewTools:
 		return some(e.RenewTools(s, p))
 	case *protocol.ToolCallsRequest:
@@ -123,6 +138,14 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 // errUnbuilt marks an op of the protocol that this build lacks. It answers as
 // an op that nobody knows.
 var errUnbuilt = protocol.Fail(protocol.InvalidJSON, "")
+
+// withSocket answers with a bot whose socket is there, or gone, by then.
+func (s *session) withSocket(b *protocol.Bot, err *protocol.Error) (any, *protocol.Error) {
+	if err == nil {
+		s.d.bots.settle(s.d.bots.now(), b)
+	}
+	return b, err
+}
 
 // some makes an answer of a typed result.
 func some[T any](v T, err *protocol.Error) (any, *protocol.Error) { return v, err }

@@ -126,7 +126,7 @@ func TestDurableLinesOfASlowReader(t *testing.T) {
 func TestDeferredAnswersWithoutRoomHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	d := &Daemon{deferred: make(chan struct{}, protocol.MaxAdmissions)}
-	full, other := d.newSession(nil), d.newSession(nil)
+	full, other := d.newSession(nil, nil), d.newSession(nil, nil)
 	full.out.put(make([]byte, protocol.MaxQueueBytes/2+1)) // its reader takes nothing
 	defer full.out.end()
 	ran := make(chan struct{}, protocol.MaxAdmissions)

@@ -20,6 +20,9 @@ func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 		Version: d.opt.Version, Sandbox: d.sandboxInfo(),
 		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope,
 	}
+	if d.bots != nil {
+		r.BotSockets = &d.bots.dir
+	}
 	line, err := protocol.AppendReady(nil, r)
 	if err != nil {
 		d.opt.Log.Error("the ready line is not whole", "error", err)

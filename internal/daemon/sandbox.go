@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"runtime"
 
@@ -28,11 +29,19 @@ func (d *Daemon) openSandbox() (*engine.Sandbox, error) {
 	if d.opt.Socket != "" {
 		at.SocketDir = place.BotSocketDir(d.opt.Socket, d.opt.Store)
 	}
-	return &engine.Sandbox{
+	box := &engine.Sandbox{
 		World:        sandbox.NewWorld(at, d.opt.Log),
 		Launcher:     &sandbox.Launcher{Helper: d.opt.Engine.Self},
 		Placeholders: ph,
-	}, nil
+	}
+	if d.opt.Socket == "" {
+		return box, nil
+	}
+	if d.bots, err = openBotSockets(d, at.SocketDir, box.World.SocketDir); err != nil {
+		return nil, errors.Join(err, ph.Close())
+	}
+	box.BotSocket, box.Deleted = d.bots.use, d.bots.end
+	return box, nil
 }
 
 // sandboxInfo is what the ready line says of the sandbox.

@@ -22,6 +22,7 @@ const boxScript = `[
  {"match":{"regex":"(?s)^leave (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^background (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}],"capture":{"h":"proc:[0-9]+"}},{"calls":[{"tool":"wait","arguments":{"handles":["${h}"]}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^escalate (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","sandbox_permissions":"require_escalated","justification":"a test"}}]},{"text":"${last}"}]},
+ {"match":{"regex":"(?s)^behind (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^write (.+)$"},"steps":[{"calls":[{"tool":"write","arguments":{"path":"${1}","content":"x"}}]},{"text":"${last}"}]}]`
 
 // box is a host with a daemon and a sandboxed bot on it.

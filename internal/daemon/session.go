@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"agent/internal/engine"
 	"agent/protocol"
 )
 
@@ -17,7 +18,8 @@ import (
 // output. Its reader takes up one request at a time, in order.
 type session struct {
 	d      *Daemon
-	conn   net.Conn // nil: stdio
+	conn   net.Conn      // nil: stdio
+	owner  *engine.Owner // whom a bot's own socket answers as; nil on the daemon's
 	out    *output
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -46,9 +48,9 @@ type slot struct {
 	done bool
 }
 
-func (d *Daemon) newSession(conn net.Conn) *session {
+func (d *Daemon) newSession(conn net.Conn, owner *engine.Owner) *session {
 	s := &session{
-		d: d, conn: conn, follows: map[string]*follow{}, inputDone: make(chan struct{}),
+		d: d, conn: conn, owner: owner, follows: map[string]*follow{}, inputDone: make(chan struct{}),
 		deferred: make(chan struct{}, protocol.MaxAdmissions), replaying: make(chan struct{}, replayedAtOnce), waits: map[int64]func(){},
 	}
 	s.settled.L = &s.mu
@@ -68,7 +70,7 @@ func (d *Daemon) newSession(conn net.Conn) *session {
 func (s *session) serve(r io.Reader) {
 	defer s.cancel()
 	go s.out.run()
-	s.out.put(s.d.readyLine(nil))
+	s.out.put(s.d.readyLine(s.scope()))
 	err := s.read(r)
 	s.waitAdmitted()
 	close(s.inputDone)
@@ -211,7 +213,7 @@ func (s *session) wait(id json.RawMessage, r *protocol.Wait) {
 		return
 	}
 	answered := false // guarded by s.mu
-	forget := s.d.engine.Wait(r, func(result *protocol.Waited, err *protocol.Error) {
+	forget := s.d.engine.Wait(s.owner, r, func(result *protocol.Waited, err *protocol.Error) {
 		line := answerLine(id, result)
 		if err != nil {
 			line = protocol.AppendError(nil, id, err)

@@ -26,6 +26,8 @@ func sharable(prompt string) bool { return len(prompt) >= sharedPrompt && !model
 // may be run twice (runtime.md 25), so everything it finds out is set anew.
 type admission struct {
 	e        *Engine
+	by       *Owner
+	given    *protocol.From // of the request, as it came
 	req      *protocol.Submit
 	delivery protocol.Delivery
 	folder   folder // of req.Workspace
@@ -42,8 +44,8 @@ type admission struct {
 // answer reports, on the store's goroutine or in the call; it must not block.
 // Submissions of one caller are admitted in the order of its calls: one with
 // pictures returns once they are kept.
-func (e *Engine) Submit(req *protocol.Submit, done func(*protocol.Submitted, *protocol.Error)) {
-	a := &admission{e: e, req: req, delivery: req.Delivery}
+func (e *Engine) Submit(by *Owner, req *protocol.Submit, done func(*protocol.Submitted, *protocol.Error)) {
+	a := &admission{e: e, by: by, given: req.From, req: req, delivery: req.Delivery}
 	if a.delivery == "" {
 		a.delivery = protocol.Reject
 	}
@@ -148,6 +150,11 @@ func (a *admission) job(tx *store.Tx) error {
 	bot, err := findBot(c, r.Bot, r.BotID)
 	if err != nil {
 		return err
+	}
+	if a.by != nil {
+		if r.From, err = a.by.maySubmit(c, &bot, r, a.given); err != nil {
+			return err
+		}
 	}
 	if prior, ok, err := store.TurnByRequest(c, bot.Name, r.RequestID); err != nil {
 		return err
@@ -264,7 +271,7 @@ func (a *admission) workspace(bot *store.Bot) (string, error) {
 
 func (a *admission) checkFrom(c *store.Conn) error {
 	f := a.req.From
-	if f == nil {
+	if f == nil || a.by != nil {
 		return nil
 	}
 	id, err := checkFrom(c, f)

@@ -142,7 +142,7 @@ func (c *timed) bot(name string, tools []string, also ...protocol.ClientTool) *p
 	c.t.Helper()
 	failed := make(chan *protocol.Error, 1)
 	dir := filepath.Dir(c.path)
-	c.e.Create(&protocol.Create{Bot: name, Model: "p/m", Tools: tools, ClientTools: also, Workspace: dir}, func(_ *protocol.Bot, err *protocol.Error) { failed <- err })
+	c.e.Create(nil, &protocol.Create{Bot: name, Model: "p/m", Tools: tools, ClientTools: also, Workspace: dir}, func(_ *protocol.Bot, err *protocol.Error) { failed <- err })
 	if err := <-failed; err != nil {
 		c.t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func (c *timed) bot(name string, tools []string, also ...protocol.ClientTool) *p
 func (c *timed) submit(bot, request string) (sub *protocol.Submitted) {
 	c.t.Helper()
 	failed := make(chan *protocol.Error, 1)
-	c.e.Submit(&protocol.Submit{Bot: bot, RequestID: request, Prompt: "go", Delivery: protocol.Queue}, func(s *protocol.Submitted, err *protocol.Error) { sub = s; failed <- err })
+	c.e.Submit(nil, &protocol.Submit{Bot: bot, RequestID: request, Prompt: "go", Delivery: protocol.Queue}, func(s *protocol.Submitted, err *protocol.Error) { sub = s; failed <- err })
 	if err := <-failed; err != nil {
 		c.t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestClockWhileAClientWaits(t *testing.T) {
 		c.peer()
 		began := time.Now()
 		took := make(chan time.Duration, 1)
-		c.e.Wait(&protocol.Wait{Handles: []string{"turn:Peer/2"}, TimeoutMS: protocol.Set(int64(60_000))},
+		c.e.Wait(nil, &protocol.Wait{Handles: []string{"turn:Peer/2"}, TimeoutMS: protocol.Set(int64(60_000))},
 			func(*protocol.Waited, *protocol.Error) { took <- time.Since(began) })
 		c.sleep(10 * time.Second)
 		c.wall.Add(int64(by))
@@ -321,7 +321,7 @@ func TestClockWhileATurnIsPaced(t *testing.T) {
 			paced(c)
 			c.bot("Ada", []string{})
 			c.sleep(10 * time.Second)
-			if _, err := c.e.Interrupt(&protocol.Interrupt{Bot: "Ada", Turn: 1}); err != nil {
+			if _, err := c.e.Interrupt(nil, &protocol.Interrupt{Bot: "Ada", Turn: 1}); err != nil {
 				t.Fatal(err)
 			}
 			<-c.ends

@@ -22,7 +22,10 @@ type Sandbox struct {
 	Placeholders *sandbox.Placeholders
 	// BotSocket gives the path of a bot's own socket, which is there when it
 	// returns; "" where there are none. Nil: there are none.
-	BotSocket func(bot int64) string
+	BotSocket func(bot int64, name string) string
+	// Deleted is told that a bot's deletion has begun, before the answer to it.
+	// Nil: nobody is.
+	Deleted func(bot int64)
 }
 
 // confinementAsked is what a request says of how a bot is held.
@@ -82,7 +85,8 @@ type hold struct {
 // limits is what a deleted sandboxed creator leaves binding, in the rows of the
 // bots it made. Its rules have become theirs.
 type limits struct {
-	Setting sandbox.Setting `json:"setting"`
+	Setting  sandbox.Setting `json:"setting"`
+	Creators []int64         `json:"creators,omitempty"` // who was above it, nearest first
 }
 
 // maxAncestors bounds a chain of creators, which an intact store never comes near.
@@ -390,7 +394,7 @@ const settleTries = 10
 
 // confinement is what holds the calls of a bot of this hold; nil for one that has
 // no sandbox.
-func (e *Engine) confinement(h *hold, bot int64) *tool.Confinement {
+func (e *Engine) confinement(h *hold, bot int64, name string) *tool.Confinement {
 	if !h.setting.Confines() {
 		return nil
 	}
@@ -398,7 +402,7 @@ func (e *Engine) confinement(h *hold, bot int64) *tool.Confinement {
 	if s := e.cfg.Sandbox; s != nil {
 		c.Launcher, c.Placeholders = s.Launcher, s.Placeholders
 		if s.BotSocket != nil {
-			c.BotSocket = s.BotSocket(bot)
+			c.BotSocket = s.BotSocket(bot, name)
 		}
 	}
 	return c
@@ -411,7 +415,11 @@ func (e *Engine) limitChildren(tx *store.Tx, bot int64) error {
 	if err != nil || !h.setting.Confines() {
 		return err
 	}
-	text, err := json.Marshal(limits{h.setting})
+	above, err := creatorsOf(tx.Conn(), bot, maxCreators)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(limits{h.setting, above})
 	if err != nil {
 		return err
 	}

@@ -11,18 +11,25 @@ import (
 
 // Create makes a bot. done is called once, after the commit, on the store's
 // goroutine; it must not block. The checks run in the order of protocol.md 7.
-func (e *Engine) Create(req *protocol.Create, done func(*protocol.Bot, *protocol.Error)) {
-	b, err := e.newBot(req)
+func (e *Engine) Create(by *Owner, req *protocol.Create, done func(*protocol.Bot, *protocol.Error)) {
+	err := by.makes(protocol.OpCreate, &req.CreatedBy, &req.CreatedByID, req.Closed)
+	if err == nil && by != nil && len(req.ClientTools) > 0 {
+		err = by.Refuse(protocol.OpCreate, "client_tools are declared by a client on the daemon's own socket")
+	}
+	var b *store.Bot
+	if err == nil {
+		b, err = e.newBot(req)
+	}
 	if err != nil {
 		done(nil, err)
 		return
 	}
-	e.create(req, b, settleTries, done)
+	e.create(by, req, b, settleTries, done)
 }
 
 // create settles how a checked bot is held and writes it, again when what that
 // was settled by has changed meanwhile.
-func (e *Engine) create(req *protocol.Create, b *store.Bot, tries int, done func(*protocol.Bot, *protocol.Error)) {
+func (e *Engine) create(by *Owner, req *protocol.Create, b *store.Bot, tries int, done func(*protocol.Bot, *protocol.Error)) {
 	held, failed := e.confineNew(e.looks.ctx, askedByCreate(req), b.Workspace, 0, req.CreatedByID)
 	if failed != nil {
 		done(nil, asError(failed))
@@ -32,7 +39,7 @@ func (e *Engine) create(req *protocol.Create, b *store.Bot, tries int, done func
 	var record protocol.Bot
 	e.admissions <- struct{}{}
 	e.store.Go("create", func(tx *store.Tx) error {
-		if err := insertBot(tx, req, b); err != nil {
+		if err := insertBot(tx, by, req, b); err != nil {
 			return err
 		}
 		if ok, err := held.current(e, tx.Conn()); err != nil || !ok {
@@ -44,7 +51,7 @@ func (e *Engine) create(req *protocol.Create, b *store.Bot, tries int, done func
 		<-e.admissions
 		switch {
 		case errors.Is(err, errSettleAgain) && tries > 0:
-			go e.create(req, b, tries-1, done)
+			go e.create(by, req, b, tries-1, done)
 		case err != nil:
 			done(nil, asError(err))
 		default:
@@ -88,9 +95,6 @@ func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 		return nil, protocol.Fail(protocol.InvalidClientTool, bad.Error())
 	}
 	if err := e.checkCompaction(b); err != nil {
-		return nil, err
-	}
-	if err := refuseUnbuilt(r); err != nil {
 		return nil, err
 	}
 	return b, e.givenSettings(r.Settings, &b.Settings)
@@ -169,17 +173,9 @@ func (e *Engine) checkCompaction(b *store.Bot) *protocol.Error {
 	return err
 }
 
-// refuseUnbuilt refuses what this daemon cannot keep.
-func refuseUnbuilt(r *protocol.Create) *protocol.Error {
-	if r.Closed {
-		return protocol.Fail(protocol.InvalidSetting, "this daemon has no bot sockets to close a bot to (its capabilities lack closed)")
-	}
-	return nil
-}
-
 // insertBot makes the checks that need the store and writes the row.
-func insertBot(tx *store.Tx, r *protocol.Create, b *store.Bot) error {
-	if err := admitBot(tx.Conn(), b, r.From); err != nil {
+func insertBot(tx *store.Tx, by *Owner, r *protocol.Create, b *store.Bot) error {
+	if err := admitBot(tx.Conn(), by, protocol.OpCreate, b, r.From); err != nil {
 		return err
 	}
 	if err := tx.InsertBot(b); err != nil {
@@ -190,7 +186,7 @@ func insertBot(tx *store.Tx, r *protocol.Create, b *store.Bot) error {
 }
 
 // admitBot makes the checks of a new bot that need the store.
-func admitBot(c *store.Conn, b *store.Bot, from *protocol.From) error {
+func admitBot(c *store.Conn, by *Owner, op string, b *store.Bot, from *protocol.From) error {
 	if _, taken, err := store.BotByName(c, b.Name); err != nil {
 		return err
 	} else if taken {
@@ -204,6 +200,9 @@ func admitBot(c *store.Conn, b *store.Bot, from *protocol.From) error {
 		if !ok || creator.ID != b.CreatedByID || creator.Status == protocol.StatusDeleting {
 			return protocol.Fail(protocol.CreatorNotFound, fmt.Sprintf("no bot %s with id %d", b.CreatedBy, max(b.CreatedByID, 0)))
 		}
+	}
+	if by != nil {
+		return by.mayMake(c, op, b, from)
 	}
 	if from == nil {
 		return nil

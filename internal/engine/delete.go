@@ -15,11 +15,14 @@ import (
 // Delete removes a bot with its records and the part of its history that no
 // other bot has, in pieces that other work goes between (runtime.md 16). One
 // that is cut short is finished by the next daemon.
-func (e *Engine) Delete(req *protocol.Delete) (*protocol.Deleted, *protocol.Error) {
+func (e *Engine) Delete(by *Owner, req *protocol.Delete) (*protocol.Deleted, *protocol.Error) {
 	var id int64
 	err := e.store.Do("delete", func(tx *store.Tx) error {
 		bot, err := findBot(tx.Conn(), req.Bot, 0)
 		if err != nil {
+			return err
+		}
+		if err := by.mayEnd(tx.Conn(), protocol.OpDelete, &bot); err != nil {
 			return err
 		}
 		if err := notBusy(tx.Conn(), &bot); err != nil {
@@ -35,6 +38,9 @@ func (e *Engine) Delete(req *protocol.Delete) (*protocol.Deleted, *protocol.Erro
 		return nil, asError(err)
 	}
 	e.forget(id)
+	if e.cfg.Sandbox != nil && e.cfg.Sandbox.Deleted != nil {
+		e.cfg.Sandbox.Deleted(id)
+	}
 	out, err := e.deleteRest(id, e.sleepOpen)
 	if err != nil {
 		return nil, asError(err)

@@ -13,6 +13,7 @@ import (
 // forking is one fork on its way (runtime.md 15). Its job may run twice.
 type forking struct {
 	e      *Engine
+	by     *Owner
 	req    *protocol.Fork
 	folder folder
 	source int64 // the id whose history the named point was looked up in; 0: none was named
@@ -21,8 +22,11 @@ type forking struct {
 
 // Fork makes a bot that goes on from a point of another's history. Nothing is
 // copied: the new bot's head is a node that the source has.
-func (e *Engine) Fork(ctx context.Context, req *protocol.Fork) (*protocol.Bot, *protocol.Error) {
-	f := &forking{e: e, req: req, folder: checkFolder(req.Workspace)}
+func (e *Engine) Fork(ctx context.Context, by *Owner, req *protocol.Fork) (*protocol.Bot, *protocol.Error) {
+	if err := by.makes(protocol.OpFork, &req.CreatedBy, &req.CreatedByID, req.Closed.Or(false)); err != nil {
+		return nil, err
+	}
+	f := &forking{e: e, by: by, req: req, folder: checkFolder(req.Workspace)}
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -51,8 +55,11 @@ func (f *forking) make(ctx context.Context) (*protocol.Bot, error) {
 	var source int64
 	err := f.e.read(ctx, "fork_source", func(c *store.Conn) error {
 		src, err := findBot(c, f.req.Source, f.source)
+		if err != nil {
+			return err
+		}
 		source = src.ID
-		return err
+		return f.by.mayFork(c, &src)
 	})
 	if err != nil {
 		return nil, err
@@ -76,21 +83,21 @@ func (f *forking) check() *protocol.Error {
 	r := f.req
 	like := &protocol.Create{
 		Bot: r.Bot, BudgetTokens: r.BudgetTokens, CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID,
-		Closed: r.Closed.Or(false), Approve: r.Approve, Approver: r.Approver, ApproveExpireMS: r.ApproveExpireMS,
+		Approve: r.Approve, Approver: r.Approver, ApproveExpireMS: r.ApproveExpireMS,
 	}
 	if err := checkShape(like); err != nil {
 		return err
 	}
-	if f.folder.err != nil {
-		return f.folder.err
-	}
-	return refuseUnbuilt(like)
+	return f.folder.err
 }
 
 func (f *forking) job(tx *store.Tx) (*store.Bot, error) {
 	c, r := tx.Conn(), f.req
 	src, err := findBot(c, r.Source, f.source)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.by.mayFork(c, &src); err != nil {
 		return nil, err
 	}
 	b, err := f.inherit(&src)
@@ -109,7 +116,7 @@ func (f *forking) job(tx *store.Tx) (*store.Bot, error) {
 		return nil, err
 	}
 	b.Note, b.Compaction, b.Elision, b.ContextStart = at.Note, at.Compaction, at.Elision, at.ContextStart
-	if err := admitBot(c, b, r.From); err != nil {
+	if err := admitBot(c, f.by, protocol.OpFork, b, r.From); err != nil {
 		return nil, err
 	}
 	if err := f.write(tx, &src, b); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"agent/internal/model"
@@ -180,8 +182,9 @@ func unique(list []string) []string {
 }
 
 // Wait is the wait op. done is called once, from a goroutine of its own; the
-// returned function forgets the wait when its session has closed.
-func (e *Engine) Wait(req *protocol.Wait, done func(*protocol.Waited, *protocol.Error)) (forget func()) {
+// returned function forgets the wait when its session has closed. Another bot's
+// process is none of an owner's.
+func (e *Engine) Wait(by *Owner, req *protocol.Wait, done func(*protocol.Waited, *protocol.Error)) (forget func()) {
 	nothing := func() {}
 	fail := func(code protocol.Code, detail string) func() {
 		done(nil, protocol.Fail(code, detail))
@@ -202,7 +205,7 @@ func (e *Engine) Wait(req *protocol.Wait, done func(*protocol.Waited, *protocol.
 	}
 	handles := unique(req.Handles)
 	if bounded && timeout == 0 {
-		done(e.waited(handles, nil))
+		done(e.waited(by, handles, nil))
 		return nothing
 	}
 	var deadline time.Time
@@ -211,14 +214,14 @@ func (e *Engine) Wait(req *protocol.Wait, done func(*protocol.Waited, *protocol.
 	}
 	var w *waiter
 	w = newWaiter(handles, req.Any, deadline, func() {
-		go func() { done(e.waited(handles, w.outcomes)) }()
+		go func() { done(e.waited(by, handles, w.outcomes)) }()
 	})
 	w.client = true
 	e.waits.add(w)
 	for _, h := range handles {
 		var resolved bool
 		err := e.read(context.Background(), "handle", func(c *store.Conn) (err error) {
-			_, resolved, err = e.handleValue(c, h, anyBot)
+			_, resolved, err = e.handleValue(c, h, by.id())
 			return err
 		})
 		if err != nil {
@@ -234,8 +237,14 @@ func (e *Engine) Wait(req *protocol.Wait, done func(*protocol.Waited, *protocol.
 	return func() { e.waits.drop(w) }
 }
 
-func (e *Engine) waited(handles []string, outcomes map[string]json.RawMessage) (*protocol.Waited, *protocol.Error) {
-	results, pending, err := e.gather(context.Background(), handles, anyBot, outcomes, 0)
+func (e *Engine) waited(by *Owner, handles []string, outcomes map[string]json.RawMessage) (*protocol.Waited, *protocol.Error) {
+	if by != nil {
+		outcomes = maps.Clone(outcomes)
+		maps.DeleteFunc(outcomes, func(h string, _ json.RawMessage) bool {
+			return strings.HasPrefix(h, "proc:") // whose command it was stands in its row
+		})
+	}
+	results, pending, err := e.gather(context.Background(), handles, by.id(), outcomes, 0)
 	if err != nil {
 		return nil, asError(err)
 	}

@@ -12,7 +12,7 @@ import (
 // Interrupt ends a turn: a running one by its task, a waiting one there and
 // then. What is running is judged by the store, so that it also works in the
 // instant between a task's end and its retirement (runtime.md 14).
-func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *protocol.Error) {
+func (e *Engine) Interrupt(by *Owner, req *protocol.Interrupt) (*protocol.Interrupted, *protocol.Error) {
 	if len(req.Reason) > protocol.MaxReason {
 		return nil, protocol.Fail(protocol.ReasonLimit, fmt.Sprintf("%d bytes of at most %d", len(req.Reason), protocol.MaxReason))
 	}
@@ -23,6 +23,9 @@ func (e *Engine) Interrupt(req *protocol.Interrupt) (*protocol.Interrupted, *pro
 		c := tx.Conn()
 		bot, err := findBot(c, req.Bot, 0)
 		if err != nil {
+			return err
+		}
+		if err := by.mayEnd(c, protocol.OpInterrupt, &bot); err != nil {
 			return err
 		}
 		if bot.RunningTurn != 0 && bot.RunningTurn == req.Turn {

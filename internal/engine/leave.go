@@ -30,7 +30,7 @@ func (t *task) place(call *model.Call) (w where, refusal *tool.Result, err error
 	if err != nil {
 		return w, nil, err
 	}
-	w.confinement = t.e.confinement(&h, t.bot)
+	w.confinement = t.e.confinement(&h, t.bot, t.name)
 	w.sandboxed = w.confinement != nil
 	if call.Name != "shell" {
 		return w, nil, nil

@@ -198,7 +198,7 @@ func (w *world) create(t *rapid.T) {
 	name := w.free(t)
 	done := make(chan error, 1)
 	var id int64
-	w.e.Create(&protocol.Create{Bot: name, Model: "p/m", Tools: []string{"echo", "note"}, Workspace: filepath.Dir(w.path)},
+	w.e.Create(nil, &protocol.Create{Bot: name, Model: "p/m", Tools: []string{"echo", "note"}, Workspace: filepath.Dir(w.path)},
 		func(b *protocol.Bot, err *protocol.Error) {
 			if err != nil {
 				done <- err
@@ -224,7 +224,7 @@ func (w *world) newBot(t *rapid.T, name string, b *knownBot) {
 func (w *world) send(t *rapid.T, bot, request, prompt string) *protocol.Submitted {
 	done := make(chan *protocol.Submitted, 1)
 	var failed *protocol.Error
-	w.e.Submit(&protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt, Workspace: filepath.Dir(w.path)},
+	w.e.Submit(nil, &protocol.Submit{Bot: bot, RequestID: request, Prompt: prompt, Workspace: filepath.Dir(w.path)},
 		func(s *protocol.Submitted, err *protocol.Error) { failed = err; done <- s })
 	s := <-done
 	if failed != nil {
@@ -296,7 +296,7 @@ func (w *world) forkAt(t *rapid.T) {
 		want = protocol.ForkPointHasOpenToolCalls
 	}
 	if want != "" {
-		_, err := w.e.Fork(context.Background(), &protocol.Fork{Source: name, Bot: fork, Checkpoint: protocol.Set(node)})
+		_, err := w.e.Fork(context.Background(), nil, &protocol.Fork{Source: name, Bot: fork, Checkpoint: protocol.Set(node)})
 		if err == nil || err.Code != want {
 			t.Fatalf("a fork of %s at %d: %v, want %s", name, node, err, want)
 		}
@@ -310,7 +310,7 @@ func (w *world) forked(t *rapid.T, name string, src *knownBot, fork string, node
 	if node != nil {
 		req.Checkpoint = protocol.Set(*node)
 	}
-	rec, err := w.e.Fork(context.Background(), req)
+	rec, err := w.e.Fork(context.Background(), nil, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func (w *world) own(name string) (n int64) {
 func (w *world) delete(t *rapid.T) {
 	name, b := w.pick(t)
 	want := protocol.Deleted{Turns: int64(len(b.turns)), Events: w.events(t, name), Nodes: w.own(name)}
-	got, err := w.e.Delete(&protocol.Delete{Bot: name})
+	got, err := w.e.Delete(nil, &protocol.Delete{Bot: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func (w *world) deleteCrash(t *rapid.T) {
 func (w *world) prune(t *rapid.T) {
 	name, b := w.pick(t)
 	keep := rapid.IntRange(0, 4).Draw(t, "keep")
-	if _, err := w.e.Prune(&protocol.Prune{Bot: name, KeepTurns: int64(keep)}); err != nil {
+	if _, err := w.e.Prune(nil, &protocol.Prune{Bot: name, KeepTurns: int64(keep)}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range len(b.turns) - keep {

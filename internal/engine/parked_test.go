@@ -82,12 +82,12 @@ func live() uint64 {
 // quickBot makes a bot that waits, from any goroutine.
 func (c *timed) quickBot(name string) {
 	done := make(chan *protocol.Error, 1)
-	c.e.Create(&protocol.Create{Bot: name, Model: "p/m", Tools: []string{"wait"}, Workspace: "/"}, func(_ *protocol.Bot, err *protocol.Error) { done <- err })
+	c.e.Create(nil, &protocol.Create{Bot: name, Model: "p/m", Tools: []string{"wait"}, Workspace: "/"}, func(_ *protocol.Bot, err *protocol.Error) { done <- err })
 	if err := <-done; err != nil {
 		c.t.Error(err)
 		return
 	}
-	c.e.Submit(&protocol.Submit{Bot: name, RequestID: "r", Prompt: "go"}, func(_ *protocol.Submitted, err *protocol.Error) { done <- err })
+	c.e.Submit(nil, &protocol.Submit{Bot: name, RequestID: "r", Prompt: "go"}, func(_ *protocol.Submitted, err *protocol.Error) { done <- err })
 	if err := <-done; err != nil {
 		c.t.Error(err)
 	}

@@ -44,13 +44,16 @@ func (e *Engine) unlink(tx *store.Tx, files []string) {
 
 // Prune removes the operational records of a bot's older turns, in pieces that
 // other work goes between. One that is cut short is asked for again.
-func (e *Engine) Prune(req *protocol.Prune) (*protocol.Pruned, *protocol.Error) {
+func (e *Engine) Prune(by *Owner, req *protocol.Prune) (*protocol.Pruned, *protocol.Error) {
 	out := &protocol.Pruned{}
 	for id := int64(0); ; {
 		var p store.Pruned
 		err := e.store.Do("prune", func(tx *store.Tx) error {
 			bot, err := findBot(tx.Conn(), req.Bot, id)
 			if err != nil {
+				return err
+			}
+			if err := by.mayEnd(tx.Conn(), protocol.OpPrune, &bot); err != nil {
 				return err
 			}
 			id = bot.ID

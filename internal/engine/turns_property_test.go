@@ -430,7 +430,7 @@ func (h *hall) create(t *rapid.T) {
 	}
 	name := fmt.Sprint("b", len(h.o.bots))
 	done := make(chan *protocol.Error, 1)
-	h.e.Create(&protocol.Create{Bot: name, Model: "p/m", Tools: []string{"echo", "wait"}, Workspace: h.dir},
+	h.e.Create(nil, &protocol.Create{Bot: name, Model: "p/m", Tools: []string{"echo", "wait"}, Workspace: h.dir},
 		func(_ *protocol.Bot, err *protocol.Error) { done <- err })
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -495,7 +495,7 @@ func (h *hall) send(t *rapid.T, req *protocol.Submit) {
 		err *protocol.Error
 	}
 	done := make(chan answer, 1)
-	h.e.Submit(req, func(s *protocol.Submitted, err *protocol.Error) {
+	h.e.Submit(nil, req, func(s *protocol.Submitted, err *protocol.Error) {
 		if s != nil {
 			copied := *s
 			s = &copied
@@ -618,7 +618,7 @@ func (h *hall) interrupt(t *rapid.T) {
 	} else {
 		id = h.anyTurn(t).id
 	}
-	got, err := h.e.Interrupt(&protocol.Interrupt{Bot: b.name, Turn: id})
+	got, err := h.e.Interrupt(nil, &protocol.Interrupt{Bot: b.name, Turn: id})
 	want, code := h.o.interrupt(b, id)
 	if code != "" {
 		if err == nil || err.Code != code {
@@ -636,7 +636,7 @@ func (h *hall) wait(t *rapid.T) {
 	req := &protocol.Wait{Handles: w.handles, Any: w.any}
 	if rapid.IntRange(0, 3).Draw(t, "poll") == 0 {
 		req.TimeoutMS = protocol.Set[int64](0)
-		h.e.Wait(req, func(got *protocol.Waited, err *protocol.Error) {
+		h.e.Wait(nil, req, func(got *protocol.Waited, err *protocol.Error) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -646,7 +646,7 @@ func (h *hall) wait(t *rapid.T) {
 		})
 		return
 	}
-	w.forget = h.e.Wait(req, func(got *protocol.Waited, err *protocol.Error) {
+	w.forget = h.e.Wait(nil, req, func(got *protocol.Waited, err *protocol.Error) {
 		if err != nil {
 			panic(err)
 		}

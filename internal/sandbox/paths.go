@@ -39,6 +39,9 @@ func depth(path string) int {
 // Every path of a World and of a Setting is of this kind, as far as it exists;
 // the sandbox compares them byte by byte. Errors are those of the file system.
 func RealPath(path string) (string, error) {
+	if path == "" {
+		return "", os.ErrInvalid // and not the folder that the daemon happens to be in
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err

@@ -62,7 +62,7 @@ func (w *World) CheckRoots(workspace string, given []string) (roots []string, er
 		all = append([]string{workspace}, roots...)
 	}
 	for _, r := range all {
-		if err := w.checkRoot(r, all); err != nil {
+		if err := w.checkRoot(r, workspace, all); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +71,7 @@ func (w *World) CheckRoots(workspace string, given []string) (roots []string, er
 
 func badRoot(why string) error { return protocol.Fail(protocol.InvalidWritableRoot, why) }
 
-func (w *World) checkRoot(r string, all []string) error {
+func (w *World) checkRoot(r, workspace string, all []string) error {
 	if r == "/" {
 		return badRoot("/ cannot be a writable folder; name the folders that are needed, or use danger-full-access")
 	}
@@ -91,7 +91,25 @@ func (w *World) checkRoot(r string, all []string) error {
 	if within(r, w.AgentDir) && !below(r, filepath.Join(w.AgentDir, "worktrees")) {
 		return badRoot(r + " is protected in every sandbox: of " + w.AgentDir + " only folders below worktrees may be writable")
 	}
+	if dir := w.storeFolder(workspace); dir != "" && within(r, dir) && !below(r, filepath.Join(dir, "worktrees")) {
+		return badRoot(r + " lies in " + dir + ", which holds the store and of which only folders below worktrees may be writable")
+	}
 	return checkNames(r, all)
+}
+
+// storeFolder is the folder of the store where it is protected whole: not where
+// the store lies loose in a folder that others are in, or around the workspace.
+func (w *World) storeFolder(workspace string) string {
+	if w.Store == "" {
+		return ""
+	}
+	dir := filepath.Dir(w.Store)
+	for _, p := range []string{workspace, w.Home, w.Tmp, w.Tmpdir} {
+		if p != "" && within(p, dir) {
+			return ""
+		}
+	}
+	return dir
 }
 
 // checkNames refuses a root in a folder that is protected by its name.
