@@ -234,7 +234,7 @@ func TestThreatsOfTime(t *testing.T) {
 			t.Errorf("named: %v", e.changed)
 		}
 	})
-	modes(t, "SB-9 .agents replaced by a link", func(t *testing.T, l *lab, in func(func(*Setting, *Call)) *Plan) {
+	modes(t, "PO-38 SB-9 .agents replaced by a link", func(t *testing.T, l *lab, in func(func(*Setting, *Call)) *Plan) {
 		l.link("/etc", "home/ws/.agents")
 		if strings.HasSuffix(t.Name(), protocol.SandboxReadOnly) {
 			if e := l.run(launch, in(nil), "echo runs"); e.out != "runs\n" {
@@ -268,7 +268,7 @@ func TestThreatsOfTime(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("SB-60 launchers planted early on PATH", func(t *testing.T) {
+	t.Run("PO-33 SB-60 launchers planted early on PATH", func(t *testing.T) {
 		l := socketLab(t)
 		for _, name := range []string{"bwrap", "sandbox-exec", "env"} {
 			path := l.write("bin/"+name, "#!/bin/sh\necho $0 >> "+l.path("used")+"\n")
@@ -349,7 +349,7 @@ func TestThreatsOfPrograms(t *testing.T) {
 		return
 	}
 	for _, network := range []bool{false, true} {
-		modes(t, fmt.Sprintf("SB-51 SB-52 foreign system calls, network %v", network), func(t *testing.T, l *lab, in func(func(*Setting, *Call)) *Plan) {
+		modes(t, fmt.Sprintf("PO-42 SB-51 SB-52 foreign system calls, network %v", network), func(t *testing.T, l *lab, in func(func(*Setting, *Call)) *Plan) {
 			p := in(func(s *Setting, _ *Call) { s.Network = network })
 			compareEnds(t, l.run(launch, p, l.script(`try x32 '$TRY x32'`)), "x32 ENOSYS")
 			for name, program := range map[string][]byte{"a 32-bit program": elf32(), "int 0x80": elf64()} {

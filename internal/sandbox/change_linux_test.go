@@ -92,7 +92,7 @@ func TestFileChanges(t *testing.T) {
 		{"in order, up to the first that fails", nil, []Op{{Op: "mkdir", Path: "a"}, {Op: "write", Path: "a/f", Data: []byte("x"), Expect: ExpectAbsent}, {Op: "delete", Path: "b", Expect: ExpectAny}, {Op: "mkdir", Path: "c"}}, "2 missing ", "a/ a/f=x"},
 		{"none", nil, nil, "ok 0", ""},
 		{"an unknown operation", nil, []Op{{Op: "chmod", Path: "f"}}, "0 io ", ""},
-		{"SB-66 a link in place of a file", leadOut("f"), []Op{{Op: "write", Path: "f", Data: []byte("new"), Expect: ExpectAny}}, "0 symlink ELOOP", "f"},
+		{"PO-37 SB-66 a link in place of a file", leadOut("f"), []Op{{Op: "write", Path: "f", Data: []byte("new"), Expect: ExpectAny}}, "0 symlink ELOOP", "f"},
 		{"SB-66 a dangling link in place of a new file", func(l *lab) { l.link(l.path("nowhere"), "home/ws/f") }, []Op{{Op: "write", Path: "f", Data: []byte("new"), Expect: ExpectAbsent}}, "0 symlink ELOOP", "f"},
 		{"SB-66 a link in place of the folder", leadOut("d"), []Op{{Op: "write", Path: "d/f", Data: []byte("new"), Expect: ExpectAny}}, "0 symlink ELOOP", "d"},
 		{"SB-66 a link in place of a folder above", leadOut("d"), []Op{{Op: "write", Path: "d/e/f", Data: []byte("new"), Expect: ExpectAny, Parents: true}}, "0 symlink ELOOP", "d"},

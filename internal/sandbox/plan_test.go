@@ -110,7 +110,7 @@ func roots(paths ...string) func(*Setting, *Call) {
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	t.Run("an ordinary workspace", func(t *testing.T) {
+	t.Run("PO-34 an ordinary workspace", func(t *testing.T) {
 		l := newLab(t)
 		l.mkdir("home/ws/.git")
 		l.mkdir("home/ws/.aws")
@@ -150,7 +150,7 @@ func TestPlan(t *testing.T) {
 		l := newLab(t)
 		l.want(func(s *Setting, _ *Call) { s.Mode = protocol.SandboxReadOnly }, "")
 	})
-	t.Run("a granted git folder", func(t *testing.T) {
+	t.Run("PO-35 a granted git folder", func(t *testing.T) {
 		l := newLab(t)
 		git := l.gitFolder("home/ws/.git")
 		noTmp := func(s *Setting, _ *Call) { s.Roots, s.NoSlashTmp = []string{git}, true }
@@ -217,7 +217,7 @@ func TestPlan(t *testing.T) {
 			protected home/main/.git/worktrees/ws/gitdir
 			protected home/main/.git/worktrees/ws/commondir`)
 	})
-	t.Run("SB-62 SB-63 SB-112 a root that holds everything", func(t *testing.T) {
+	t.Run("PO-36 SB-62 SB-63 SB-112 a root that holds everything", func(t *testing.T) {
 		l := newLab(t)
 		p := l.want(func(s *Setting, _ *Call) { s.NoSlashTmp, s.Roots = true, []string{l.path("home")} }, `
 			writable home

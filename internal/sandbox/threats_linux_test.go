@@ -429,12 +429,12 @@ var threats = []threat{
 		ro: "chroot EPERM; pivot EPERM; mknod EPERM/EROFS; mknod-shm EPERM; mknod-own EPERM; caps ok",
 	},
 	{
-		name: "SB-36 SB-37 SB-38 SB-41 sockets, network on",
+		name: "PO-40 PO-41 SB-36 SB-37 SB-38 SB-41 sockets, network on",
 		prep: sockets(online), act: connects,
 		ro: "daemon ECONNREFUSED/ENOTSOCK; own ok; other ENOENT; fallback ENOENT; walled EACCES/ENOENT; docker ok",
 	},
 	{
-		name: "SB-39 SB-40 sockets, network off",
+		name: "PO-39 SB-39 SB-40 sockets, network off",
 		prep: sockets(nil), act: connects,
 		ro: "daemon EPERM; own EPERM; other EPERM; fallback EPERM; walled EPERM; docker EPERM",
 	},
