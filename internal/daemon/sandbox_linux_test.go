@@ -78,7 +78,7 @@ func (b *box) exists(path string) bool {
 
 func TestSandboxedBot(t *testing.T) {
 	t.Parallel()
-	t.Run("PO-30 PO-43 SB-94 it writes its folder and nothing else", func(t *testing.T) {
+	t.Run("PO-30 PO-43 SB-70 SB-94 it writes its folder and nothing else", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "")
 		if got := b.do("Ada", "run touch in ../out/x; echo $AGENT_SANDBOX"); !strings.Contains(got, "Read-only file system") || !strings.Contains(got, `"stdout":"workspace-write\n"`) {
@@ -115,7 +115,7 @@ func TestSandboxedBot(t *testing.T) {
 			t.Errorf("ready says %+v (%v)", ready.Sandbox, err)
 		}
 	})
-	t.Run("what cannot be is refused and no bot is made", func(t *testing.T) {
+	t.Run("SB-64 what cannot be is refused and no bot is made", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "")
 		base := fmt.Sprintf(`"bot":"X","model":"s/m","instructions":"","tools":["shell"],"workspace":%q,`, b.workspace)
@@ -546,6 +546,18 @@ func TestSandboxOverTime(t *testing.T) {
 		b.do("Ada", "run LD_PRELOAD=/nonexistent.so BASH_ENV=$HOME/.bashrc GCONV_PATH=$HOME true")
 		if list, _ := os.ReadDir(filepath.Join(b.dir, "out")); len(list) != 0 || !b.exists("home/.bashrc") {
 			t.Errorf("ran: %v", list)
+		}
+	})
+	t.Run("SB-87 what fills /dev/shm fills the command's own", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, "")
+		name := "agent-test-" + filepath.Base(b.dir)
+		got := b.do("Ada", "run head -c 8388608 /dev/zero > /dev/shm/"+name+" && wc -c < /dev/shm/"+name)
+		if _, err := os.Stat("/dev/shm/" + name); err == nil || !strings.Contains(got, `"stdout":"8388608\n"`) {
+			t.Errorf("got %s", got)
+		}
+		if got := b.do("Ada", "run ls /dev/shm"); !strings.Contains(got, `"stdout":""`) {
+			t.Errorf("the next command finds %s", got)
 		}
 	})
 	t.Run("SB-61 PO-31 reads are open", func(t *testing.T) {
