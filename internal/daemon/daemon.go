@@ -159,6 +159,7 @@ func (d *Daemon) openEngine() error {
 		return err
 	}
 	d.sandbox, cfg.Sandbox = box, box
+	cfg.Everyone = d.tellEveryone
 	cfg.Idle = func() {
 		d.armIdle()
 		d.armQuiet()
@@ -345,6 +346,18 @@ func (d *Daemon) close() {
 	}
 }
 
+// tellEveryone gives a notice to every session that has its ready line, which
+// says the same to those that come later.
+func (d *Daemon) tellEveryone(line []byte) {
+	for _, s := range d.openSessions() {
+		s.greeting.Lock()
+		if s.greeted {
+			s.out.put(line)
+		}
+		s.greeting.Unlock()
+	}
+}
+
 // published returns when every event committed so far is in its followers'
 // queues.
 func (d *Daemon) published() {
@@ -399,7 +412,7 @@ func (d *Daemon) owner() {
 	fl := &follow{s: s, name: "*", live: true, cursor: d.fan.last(), script: map[string]bool{}, cancel: func() {}}
 	d.fan.add(fl)
 	go s.out.run()
-	s.out.put(d.readyLine(nil))
+	s.greet()
 	if err := s.read(d.opt.Stdin); err != nil {
 		s.refuse(err)
 	}

@@ -14,7 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models",
+	"provider_models", "pause",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -49,6 +49,8 @@ func (s *session) handle(req protocol.Request) {
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
 	case *protocol.ProviderModelsRequest:
 		s.aside(id, func() (any, *protocol.Error) { return some(s.d.providerModels(s.ctx)) })
+	case *protocol.PauseRequest:
+		s.aside(id, func() (any, *protocol.Error) { return some(e.Pause(p, 0)) })
 	case *protocol.Delete:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(p)) })
 	default:
@@ -68,7 +70,7 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 	case *protocol.Resume:
 		name, ok := p.Bot.Get()
 		if !ok {
-			return nil, errUnbuilt
+			return some(e.Lift())
 		}
 		return some(e.Bot(ctx, name))
 	case *protocol.Inspect:
@@ -175,6 +177,8 @@ func optionalTexts(params any) []optionalText {
 			{"delivery", string(p.Delivery), protocol.InvalidDelivery},
 			{"origin", p.Origin, protocol.InvalidOrigin},
 		}
+	case *protocol.PauseRequest:
+		return []optionalText{{"by", p.By, protocol.InvalidBy}}
 	}
 	return nil
 }

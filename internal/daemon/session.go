@@ -24,6 +24,9 @@ type session struct {
 
 	follows map[string]*follow // of the reader's goroutine alone
 
+	greeting sync.Mutex
+	greeted  bool // the ready line is queued; guarded by greeting
+
 	inputDone chan struct{} // every request that came is answered
 	deferred  chan struct{} // a place for each deferred request under way
 
@@ -68,7 +71,7 @@ func (d *Daemon) newSession(conn net.Conn) *session {
 func (s *session) serve(r io.Reader) {
 	defer s.cancel()
 	go s.out.run()
-	s.out.put(s.d.readyLine(nil))
+	s.greet()
 	err := s.read(r)
 	s.waitAdmitted()
 	close(s.inputDone)
@@ -90,6 +93,14 @@ func (s *session) serve(r io.Reader) {
 		s.conn.Close()
 	}
 	s.replays.Wait()
+}
+
+// greet queues the ready line, ahead of every notice.
+func (s *session) greet() {
+	s.greeting.Lock()
+	defer s.greeting.Unlock()
+	s.out.put(s.d.readyLine(nil))
+	s.greeted = true
 }
 
 // read handles requests to the end of the input. The error is the one to
