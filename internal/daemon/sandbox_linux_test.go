@@ -20,6 +20,7 @@ import (
 const boxScript = `[
  {"match":{"regex":"(?s)^run (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}"}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^leave (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}]},{"text":"${last}"}]},
+ {"match":{"regex":"(?s)^apart (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","detach":true}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^background (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}],"capture":{"h":"proc:[0-9]+"}},{"calls":[{"tool":"wait","arguments":{"handles":["${h}"]}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^escalate (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","sandbox_permissions":"require_escalated","justification":"a test"}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^write (.+)$"},"steps":[{"calls":[{"tool":"write","arguments":{"path":"${1}","content":"x"}}]},{"text":"${last}"}]}]`
