@@ -49,17 +49,20 @@ type Options struct {
 
 // Daemon is one running daemon.
 type Daemon struct {
-	opt      Options
-	store    *store.Store
-	engine   *engine.Engine
-	sandbox  *engine.Sandbox
-	fan      *fanout
-	listener *place.Listener
-	scripted map[string]bool // providers that are scripts
-	deferred chan struct{}
+	opt     Options
+	store   *store.Store
+	engine  *engine.Engine
+	sandbox *engine.Sandbox
+	// companions is nil in stdio mode.
+	companions *companions
+	fan        *fanout
+	listener   *place.Listener
+	scripted   map[string]bool // providers that are scripts
+	deferred   chan struct{}
 
 	mu       sync.Mutex
 	sessions map[*session]bool
+	clients  int        // of the sessions, those that are no companion's
 	room     *sync.Cond // fewer sessions than the bound
 	idle     *time.Timer
 	quiet    *time.Timer
@@ -91,6 +94,9 @@ func Run(ctx context.Context, opt Options) error {
 		go d.owner()
 	}
 	d.engine.Run()
+	if d.companions != nil {
+		go d.companions.start()
+	}
 	releaseProgram()
 	var err error
 	select {
@@ -174,6 +180,11 @@ func (d *Daemon) openEngine() error {
 	if err := d.engine.Recover(); err != nil {
 		return err
 	}
+	if d.opt.Socket != "" {
+		if d.companions, err = d.newCompanions(); err != nil {
+			return err
+		}
+	}
 	if _, err := d.store.Sweep(context.Background()); err != nil {
 		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
 	}
@@ -210,6 +221,9 @@ func (d *Daemon) accept() {
 		}
 		wait = 0
 		s := d.newSession(conn)
+		if u, ok := conn.(*net.UnixConn); ok {
+			s.companion = d.companions.owns(peerPID(u))
+		}
 		if !d.join(s) {
 			conn.Close()
 			return
@@ -228,6 +242,10 @@ func (d *Daemon) join(s *session) bool {
 		return false
 	}
 	d.sessions[s] = true
+	if s.companion {
+		return true
+	}
+	d.clients++
 	if d.idle != nil {
 		d.idle.Stop()
 	}
@@ -238,11 +256,16 @@ func (d *Daemon) leave(s *session) {
 	d.mu.Lock()
 	delete(d.sessions, s)
 	d.room.Signal()
+	if !s.companion {
+		d.clients--
+	}
 	d.mu.Unlock()
-	d.armIdle()
+	if !s.companion {
+		d.armIdle()
+	}
 }
 
-// armIdle starts the idle period when nobody is connected. At its end a turn
+// armIdle starts the idle period when nobody but companions is connected. At its end a turn
 // that runs starts it again.
 func (d *Daemon) armIdle() {
 	seconds := d.opt.Limits.IdleExitSeconds
@@ -251,7 +274,7 @@ func (d *Daemon) armIdle() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closing || len(d.sessions) > 0 {
+	if d.closing || d.clients > 0 {
 		return
 	}
 	if d.idle == nil {
@@ -263,7 +286,7 @@ func (d *Daemon) armIdle() {
 
 func (d *Daemon) idleOver() {
 	d.mu.Lock()
-	idle := len(d.sessions) == 0 && d.engine.Quiesce()
+	idle := d.clients == 0 && d.engine.Quiesce()
 	d.closing = d.closing || idle // whoever connects from here on finds nobody, and may start another
 	d.mu.Unlock()
 	if idle {
@@ -312,6 +335,9 @@ func (d *Daemon) close() {
 		}
 	}
 	d.mu.Unlock()
+	if d.companions != nil {
+		d.companions.freeze()
+	}
 	late := time.AfterFunc(drainWithin, func() {
 		for _, s := range d.openSessions() {
 			s.out.fail(errLate)
@@ -325,6 +351,9 @@ func (d *Daemon) close() {
 	d.published()
 	for _, s := range d.openSessions() {
 		s.endInput()
+	}
+	if d.companions != nil {
+		d.companions.close()
 	}
 	if err := d.sandbox.Placeholders.Close(); err != nil {
 		d.opt.Log.Error("the journal of placeholders was not closed cleanly", "error", err)

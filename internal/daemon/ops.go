@@ -14,7 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models", "pause",
+	"provider_models", "pause", "companions",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -118,6 +118,11 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.ToolResult(s, p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
+	case *protocol.CompanionsRequest:
+		if s.d.companions == nil {
+			return nil, protocol.Fail(protocol.CompanionsUnavailable, "a daemon on standard input and output runs none; start one on a socket")
+		}
+		return some(s.d.companions.change(p))
 	}
 	return nil, errUnbuilt
 }

@@ -68,6 +68,9 @@ func (d *Daemon) stats() *protocol.Stats {
 	st.Sessions = int64(len(d.sessions))
 	d.mu.Unlock()
 	st.Store = d.storeStats()
+	if d.companions != nil {
+		st.Companions = d.companions.records()
+	}
 	st.Transport.InFlightByShard = []int64{}
 	if d.opt.InFlight != nil {
 		for _, n := range d.opt.InFlight() {

@@ -16,11 +16,14 @@ import (
 // session is one client's connection, or the owner on standard input and
 // output. Its reader takes up one request at a time, in order.
 type session struct {
-	d      *Daemon
-	conn   net.Conn // nil: stdio
-	out    *output
-	ctx    context.Context
-	cancel context.CancelFunc
+	d    *Daemon
+	conn net.Conn // nil: stdio
+	// companion says that one of the daemon's own companions is connected,
+	// which keeps no idle daemon.
+	companion bool
+	out       *output
+	ctx       context.Context
+	cancel    context.CancelFunc
 
 	follows map[string]*follow // of the reader's goroutine alone
 

@@ -40,13 +40,15 @@ func (tx *Tx) Pause(p *protocol.PauseInfo) error {
 // LiftPause ends the pause that stands, if one does.
 func (tx *Tx) LiftPause() error { return qPauseDrop.exec(tx.Conn()) }
 
-// Companions are the companions to run, in their order.
+// Companions are the companions to run, in their order. With store_row_invalid
+// come those that can be read.
 func Companions(c *sqlite.Conn) (list []protocol.CompanionSpec, err error) {
 	var bad error
 	err = qCompanions.rows(c, func(s *sqlite.Stmt) error {
 		spec := protocol.CompanionSpec{Name: s.ColumnText(0)}
 		if json.Unmarshal([]byte(s.ColumnText(1)), &spec.Command) != nil || len(spec.Command) == 0 {
 			bad = protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("the command of the companion %s cannot be read", spec.Name))
+			return nil
 		}
 		list = append(list, spec)
 		return nil
