@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "internal-") {
 		os.Exit(tool.HelperMain(os.Args[1:]))
 	}
+	if len(os.Args) == 4 && os.Args[1] == companionWord {
+		playCompanion(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
 	if text := os.Getenv(playVar); text != "" {
 		os.Unsetenv(playVar)
 		var set daemon.Settings
