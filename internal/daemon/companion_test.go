@@ -245,12 +245,13 @@ func TestCompanionProgramIsReplaced(t *testing.T) {
 	k := h.start().dial()
 	program := filepath.Join(h.dir, "program")
 	write := func() {
-		os.WriteFile(program+".new", []byte("#!/bin/sh\nexec sleep 600\n"), 0o700)
+		os.WriteFile(program+".new", []byte("#!/bin/sh\necho up >>"+program+".up\nexec sleep 600\n"), 0o700)
 		os.Rename(program+".new", program)
 	}
 	write()
 	set := fmt.Sprintf(`"set":[{"name":"a","command":[%q]},{"name":"b","command":["/bin/sleep","600"]}]`, program)
 	before := k.companions(set)
+	h.holds(program+".up", "up\n") // the shell has read it
 	write()
 	t.Run("PR-79 the same set again starts the one whose program was replaced, and leaves the other", func(t *testing.T) {
 		after := k.companions(set)
@@ -259,6 +260,7 @@ func TestCompanionProgramIsReplaced(t *testing.T) {
 		}
 	})
 	t.Run("one whose program is gone is reported, and the daemon goes on", func(t *testing.T) {
+		h.holds(program+".up", "up\nup\n")
 		os.Remove(program)
 		k.refused(protocol.InvalidCompanion, "companions", set)
 		pid := int(*k.companions("")["a"].PID)
