@@ -20,7 +20,7 @@ func TestPauseOfABotsSocket(t *testing.T) {
 		return nil, context.Cause(ctx)
 	}
 	ada, bob := c.bot("Ada", []string{}), c.bot("Bob", []string{})
-	t.Run("AP-63 a pause over a bot's socket is that bot's and its turn's, whatever was sent", func(t *testing.T) {
+	t.Run("AP-63 PO-68 a pause over a bot's socket is that bot's and its turn's, whatever was sent", func(t *testing.T) {
 		p, err := c.e.Pause(&protocol.PauseRequest{
 			By: string(make([]byte, 500)), From: &protocol.From{Bot: "Ada", Turn: ada.Turn}, Reason: "why",
 		}, bob.BotID)

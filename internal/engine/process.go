@@ -23,6 +23,7 @@ type processes struct {
 	detached map[*tool.Detached]bool
 	places   int64 // of detached ones, those that are being started included
 	era      *era
+	running  sync.WaitGroup // background commands, of all eras
 }
 
 // era is the time from one stop of all commands to the next: the daemon's end,
@@ -89,6 +90,7 @@ func (b beyond) Background(_ context.Context, start func(*tool.Env) (*tool.Runni
 	p.live[id] = proc
 	began := p.era
 	began.running.Add(1)
+	p.running.Add(1)
 	p.mu.Unlock()
 	env := *b.env
 	env.Cause = func() tool.StopCause { return tool.StopShutdown }
@@ -118,6 +120,7 @@ func (p *processes) unqueue() {
 // is: the next start calls it lost.
 func (e *Engine) superviseProcess(began *era, proc *background, env *tool.Env, turn int64, start func(*tool.Env) (*tool.Running, *tool.Failure), limit time.Duration) {
 	p := &e.procs
+	defer p.running.Done()
 	defer began.running.Done()
 	res := e.runProcess(began, proc, env, start, limit)
 	switch context.Cause(began.ctx) {
@@ -333,7 +336,7 @@ func (e *Engine) stopProcesses() {
 	x := e.procs.era
 	e.procs.mu.Unlock()
 	x.end(errEnds)
-	x.running.Wait()
+	e.procs.running.Wait() // those of a pause under way, too
 }
 
 // stop kills every background and detached command, for a pause, and returns
