@@ -371,3 +371,53 @@ func TestPauseOverAKill(t *testing.T) {
 		})
 	}
 }
+
+func TestPauseOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	// stuck has a pause that stands and cannot end the parked turn.
+	stuck := func(t *testing.T) (h *host, p *process, k *conn, full string, turn int64, id int) {
+		t.Parallel()
+		h = newHost(t, pauseScript)
+		full = filepath.Join(h.dir, "full")
+		plan, _ := json.Marshal(faultPlan{Points: []string{"wrote:pause_parked"}, Full: full})
+		h.env = []string{planVar + "=" + string(plan)}
+		p = h.start()
+		k = p.dial()
+		k.bot("Hold", h.workspace, "")
+		k.bot("Wait", h.workspace, "wait")
+		k.follow("Wait", 0)
+		hold := k.submit("Hold", "r", "hold", "")
+		turn = k.submit("Wait", "r", fmt.Sprintf("wait turn:Hold/%d", hold.Turn), "").Turn
+		k.until("turn_waiting", turn)
+		os.WriteFile(full, nil, 0o600)
+		id = k.request("pause", `"by":"person"`)
+		other := p.dial()
+		for st := (protocol.Stats{}); st.Paused == nil || st.ActiveTurns > 0; {
+			other.ask(&st, "stats", "")
+			if st.WaitingTurns != 1 {
+				t.Errorf("stats %+v", st)
+			}
+		}
+		other.refused(protocol.DaemonPaused, "submit", submission("Hold", "n", "x", ""))
+		return h, p, k, full, turn, id
+	}
+	t.Run("RT-109 a parked turn that the store refuses to end is tried again, and the pause answers then", func(t *testing.T) {
+		_, _, k, full, turn, id := stuck(t)
+		os.Remove(full)
+		if l := k.answer(id); !strings.Contains(string(l.raw), `"interrupted_turns":2`) {
+			t.Errorf("answer %s", l.raw)
+		}
+		k.pausedEnd("Wait", turn, "person")
+	})
+	t.Run("RT-110 the daemon can be ended meanwhile, and the next one ends that turn", func(t *testing.T) {
+		h, p, _, _, turn, _ := stuck(t)
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		if code := p.wait(); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+		h.env = nil
+		k := h.start().dial()
+		k.pausedEnd("Wait", turn, "person")
+		k.ask(nil, "resume", "")
+	})
+}
