@@ -229,7 +229,8 @@ func TestCompanionIsRestarted(t *testing.T) {
 			began := time.Now()
 			syscall.Kill(pid, syscall.SIGKILL)
 			pid = h.up("one", pid)
-			if took := time.Since(began); took < least || took > least+time.Second {
+			took := time.Since(began)
+			if took < least || took > least+4*time.Second { // a busy machine takes its time; the delay itself is TestCompanionBackoff's
 				t.Errorf("it took %v", took)
 			}
 			if c := k.companions("")["one"]; c.Restarts != int64(i+1) || !strings.Contains(string(c.LastExit), "SIGKILL") {
