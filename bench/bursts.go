@@ -136,6 +136,19 @@ func (f *burst) finish(ctx context.Context, hold string, turns []*watched) error
 	return err
 }
 
+// pauseAll pulls the cord. It takes as long as its answer, behind which nothing
+// runs any more.
+func (s *stage) pauseAll(ctx context.Context, turns []*watched) (time.Duration, error) {
+	began := time.Now()
+	var pause protocol.Pause
+	err := s.daemon.session.Do(ctx, "pause", &protocol.PauseRequest{By: "bench"}, &pause)
+	took := time.Since(began)
+	if err == nil && pause.InterruptedTurns != int64(len(turns)) {
+		err = fmt.Errorf("the pause ended %d turns of %d", pause.InterruptedTurns, len(turns))
+	}
+	return took, errors.Join(err, s.daemon.ended(ctx, turns, "interrupted"))
+}
+
 func last(d []time.Duration) (most time.Duration) {
 	for _, v := range d {
 		most = max(most, v)
@@ -146,24 +159,36 @@ func last(d []time.Duration) (most time.Duration) {
 // interruptBots is how many turns are interrupted at once.
 const interruptBots = 1_000
 
-// interrupts ends many turns at the same moment, once while their models
-// answer and once while their commands run.
+// interrupts ends many turns at the same moment, each by its own interrupt and
+// all by one pause, once while their models answer and once while their
+// commands run.
 func (b *bench) interrupts(ctx context.Context) error {
 	bots := interruptBots
 	if b.quick {
 		bots = 20
 	}
-	for _, kase := range []string{"mid-request", "in a command"} {
-		took, err := b.interruptOnce(ctx, bots, kase == "in a command")
+	for _, kase := range []struct {
+		name     string
+		commands bool
+		end      func(*stage, context.Context, []*watched) (time.Duration, error)
+	}{
+		{"mid-request", false, (*stage).interruptAll},
+		{"in a command", true, (*stage).interruptAll},
+		{"paused mid-request", false, (*stage).pauseAll},
+		{"paused in a command", true, (*stage).pauseAll},
+	} {
+		took, err := b.interruptOnce(ctx, bots, kase.commands, kase.end)
 		if err != nil {
-			return fmt.Errorf("%s: %w", kase, err)
+			return fmt.Errorf("%s: %w", kase.name, err)
 		}
-		b.report.add("interrupts", comma(bots)+" "+kase, "all ended", "ms", millis(took))
+		b.report.add("interrupts", comma(bots)+" "+kase.name, "all ended", "ms", millis(took))
 	}
 	return nil
 }
 
-func (b *bench) interruptOnce(ctx context.Context, bots int, commands bool) (took time.Duration, err error) {
+func (b *bench) interruptOnce(ctx context.Context, bots int, commands bool,
+	end func(*stage, context.Context, []*watched) (time.Duration, error),
+) (took time.Duration, err error) {
 	s, err := b.set(ctx, staging{model: []string{playWord, "-lost"}, flags: []string{"--max-processes", "0"}})
 	if err != nil {
 		return 0, err
@@ -179,7 +204,7 @@ func (b *bench) interruptOnce(ctx context.Context, bots int, commands bool) (too
 		err = s.hold(ctx, 0, bots, 0, "all")
 	}
 	if err == nil {
-		took, err = s.interruptAll(ctx, turns)
+		took, err = end(s, ctx, turns)
 	}
 	_, err = s.end(err)
 	return took, err

@@ -63,6 +63,8 @@ var targets = slices.Concat([]target{
 	{workload: "W12", kase: "600 results", name: "plan a cut", most: 10.8},
 	{workload: "interrupts", kase: "1,000 mid-request", name: "all ended", most: 300},
 	{workload: "interrupts", kase: "1,000 in a command", name: "all ended", most: 1000},
+	{workload: "interrupts", kase: "1,000 paused mid-request", name: "all ended", most: 1000},
+	{workload: "interrupts", kase: "1,000 paused in a command", name: "all ended", most: 1000},
 	{workload: "small", kase: "provider refuses, --max-active 8", name: "the other's 8 turns", most: 100},
 	{workload: "small", kase: "shell prints 1 MiB", name: "peak heap added", most: 4},
 	{workload: "small", kase: "prune, nothing to drop beside 100,000 turns", name: "job", most: 1},

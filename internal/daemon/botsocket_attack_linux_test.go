@@ -1,8 +1,10 @@
 package daemon_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,13 +17,7 @@ import (
 // printed.
 func (b *box) attack(bot, act string, args ...string) string {
 	b.t.Helper()
-	script := os.Args[0] + " " + insideVerb + " " + act
-	for _, a := range args {
-		if !strings.HasPrefix(a, `"$`) {
-			a = "'" + a + "'"
-		}
-		script += " " + a
-	}
+	script := attackScript(act, args...)
 	var result struct{ Stderr string }
 	out := filepath.Join(b.workspace, "printed") // the whole of it, unlike a turn's text
 	text := b.do(bot, "run "+script+" > "+out)
@@ -33,6 +29,18 @@ func (b *box) attack(bot, act string, args ...string) string {
 		b.t.Fatal(err)
 	}
 	return string(printed)
+}
+
+// attackScript is what a shell runs for an act.
+func attackScript(act string, args ...string) string {
+	script := os.Args[0] + " " + insideVerb + " " + act
+	for _, a := range args {
+		if !strings.HasPrefix(a, `"$`) {
+			a = "'" + a + "'"
+		}
+		script += " " + a
+	}
+	return script
 }
 
 // lines checks the lines of an act's output, in whatever order.
@@ -87,6 +95,9 @@ func TestBotSocketAttacks(t *testing.T) {
 		b.do("Bob", "run true")
 		args := []string{ownSocket}
 		for i, op := range protocol.Operations() {
+			if op == protocol.OpPause {
+				continue // it is allowed, and would end the attack itself
+			}
 			more := members[op]
 			if more != "" {
 				more = "," + more
@@ -110,6 +121,35 @@ func TestBotSocketAttacks(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 		b.inspect("Bob")
+	})
+	t.Run("PR-64 AP-63 a pause over it is the bot's own, whoever it names; AP-65 only the daemon's socket lifts it", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, `,"network":true`)
+		ada, bob := b.inspect("Ada"), b.make("Bob", "")
+		b.k.follow("Ada", 0)
+		s := b.k.submit("Ada", "pull", "run "+attackScript("ask", ownSocket,
+			fmt.Sprintf(`{"id":1,"op":"pause","by":"somebody","from":{"bot":"Bob","bot_id":%d,"turn":1},"reason":"stop"}`, bob.ID)), "")
+		var p protocol.Ready
+		b.k.until("turn_finished", s.Turn)
+		if o := b.k.result("Ada", s.Turn); o.Status != "interrupted" || o.Error == nil || *o.Error != protocol.Paused {
+			t.Errorf("the puller's own turn: %+v", o)
+		}
+		if err := json.Unmarshal(b.p.dial().ready, &p); err != nil || p.Paused == nil || p.Paused.By != "Ada" || p.Paused.ByID == nil || *p.Paused.ByID != ada.ID || p.Paused.Reason == nil || *p.Paused.Reason != "stop" {
+			t.Errorf("the record names %+v (%v)", p.Paused, err)
+		}
+		own, err := net.Dial("unix", b.socketOf(ada.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer own.Close()
+		k := &conn{t: t, c: own, r: bufio.NewReaderSize(own, 64<<10)}
+		k.ready = k.read().raw
+		k.refused(protocol.BotSocketRefused, "resume", "")
+		k.refused(protocol.BotSocketRefused, "resume", `"bot":"Ada"`)
+		b.k.ask(nil, "resume", "")
+		if got := b.do("Ada", "run echo again"); !strings.Contains(got, "again") {
+			t.Errorf("after the lift: %s", got)
+		}
 	})
 	for name, more := range map[string]string{"off": "", "of Unix sockets": `,"unix_sockets":["/nowhere"]`} {
 		t.Run("SB-39 with the network "+name, func(t *testing.T) {

@@ -49,19 +49,22 @@ type Options struct {
 
 // Daemon is one running daemon.
 type Daemon struct {
-	opt      Options
-	store    *store.Store
-	engine   *engine.Engine
-	sandbox  *engine.Sandbox
-	bots     *botSockets // nil in stdio mode
-	fan      *fanout
-	listener *place.Listener
-	scripted map[string]bool // providers that are scripts
-	deferred chan struct{}
+	opt     Options
+	store   *store.Store
+	engine  *engine.Engine
+	sandbox *engine.Sandbox
+	bots    *botSockets // nil in stdio mode
+	// companions is nil in stdio mode.
+	companions *companions
+	fan        *fanout
+	listener   *place.Listener
+	scripted   map[string]bool // providers that are scripts
+	deferred   chan struct{}
 
 	mu       sync.Mutex
 	sessions map[*session]bool
 	ofBots   int        // of them, those on bots' own sockets
+	clients  int        // of them, those that are no companion's
 	room     *sync.Cond // fewer sessions than a bound, or an end
 	idle     *time.Timer
 	quiet    *time.Timer
@@ -94,6 +97,9 @@ func Run(ctx context.Context, opt Options) error {
 		go d.owner()
 	}
 	d.engine.Run()
+	if d.companions != nil {
+		go d.companions.start()
+	}
 	releaseProgram()
 	var err error
 	select {
@@ -164,6 +170,7 @@ func (d *Daemon) openEngine() error {
 		return err
 	}
 	d.sandbox, cfg.Sandbox = box, box
+	cfg.Everyone = d.tellEveryone
 	cfg.Idle = func() {
 		d.armIdle()
 		d.armQuiet()
@@ -178,6 +185,11 @@ func (d *Daemon) openEngine() error {
 	d.engine = engine.New(cfg)
 	if err := d.engine.Recover(); err != nil {
 		return err
+	}
+	if d.opt.Socket != "" {
+		if d.companions, err = d.newCompanions(); err != nil {
+			return err
+		}
 	}
 	if _, err := d.store.Sweep(context.Background()); err != nil {
 		d.opt.Log.Warn("spilled output that no call names was not swept", "error", err)
@@ -221,6 +233,9 @@ func (d *Daemon) accept(l *net.UnixListener, bot *botSocket) {
 			owner = &bot.owner
 		}
 		s := d.newSession(conn, owner)
+		if u, ok := conn.(*net.UnixConn); ok && bot == nil {
+			s.companion = d.companions.owns(peerPID(u))
+		}
 		if !d.join(s, bot) {
 			conn.Close()
 			return
@@ -267,6 +282,10 @@ func (d *Daemon) join(s *session, bot *botSocket) bool {
 		d.ofBots++
 	}
 	d.sessions[s] = true
+	if s.companion {
+		return true
+	}
+	d.clients++
 	if d.idle != nil {
 		d.idle.Stop()
 	}
@@ -280,15 +299,20 @@ func (d *Daemon) leave(s *session, bot *botSocket) {
 		bot.sessions--
 		d.ofBots--
 	}
+	if !s.companion {
+		d.clients--
+	}
 	d.room.Broadcast()
 	d.mu.Unlock()
-	d.armIdle()
+	if !s.companion {
+		d.armIdle()
+	}
 	if bot != nil {
 		d.bots.trimIdle()
 	}
 }
 
-// armIdle starts the idle period when nobody is connected. At its end a turn
+// armIdle starts the idle period when nobody but companions is connected. At its end a turn
 // that runs starts it again.
 func (d *Daemon) armIdle() {
 	seconds := d.opt.Limits.IdleExitSeconds
@@ -297,7 +321,7 @@ func (d *Daemon) armIdle() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closing || len(d.sessions) > 0 {
+	if d.closing || d.clients > 0 {
 		return
 	}
 	if d.idle == nil {
@@ -309,7 +333,7 @@ func (d *Daemon) armIdle() {
 
 func (d *Daemon) idleOver() {
 	d.mu.Lock()
-	idle := len(d.sessions) == 0 && d.engine.Quiesce()
+	idle := d.clients == 0 && d.engine.Quiesce()
 	d.closing = d.closing || idle // whoever connects from here on finds nobody, and may start another
 	d.mu.Unlock()
 	if idle {
@@ -358,6 +382,9 @@ func (d *Daemon) close() {
 		}
 	}
 	d.mu.Unlock()
+	if d.companions != nil {
+		d.companions.freeze()
+	}
 	late := time.AfterFunc(drainWithin, func() {
 		for _, s := range d.openSessions() {
 			s.out.fail(errLate)
@@ -372,6 +399,9 @@ func (d *Daemon) close() {
 	d.published()
 	for _, s := range d.openSessions() {
 		s.endInput()
+	}
+	if d.companions != nil {
+		d.companions.close()
 	}
 	if err := d.sandbox.Placeholders.Close(); err != nil {
 		d.opt.Log.Error("the journal of placeholders was not closed cleanly", "error", err)
@@ -390,6 +420,18 @@ func (d *Daemon) close() {
 		if err := d.listener.Close(); err != nil {
 			d.opt.Log.Error("the socket was not removed", "error", err)
 		}
+	}
+}
+
+// tellEveryone gives a notice to every session that has its ready line, which
+// says the same to those that come later.
+func (d *Daemon) tellEveryone(line []byte) {
+	for _, s := range d.openSessions() {
+		s.greeting.Lock()
+		if s.greeted {
+			s.out.put(line)
+		}
+		s.greeting.Unlock()
 	}
 }
 
@@ -447,7 +489,7 @@ func (d *Daemon) owner() {
 	fl := &follow{s: s, name: "*", live: true, cursor: d.fan.last(), script: map[string]bool{}, cancel: func() {}}
 	d.fan.add(fl)
 	go s.out.run()
-	s.out.put(d.readyLine(nil))
+	s.greet()
 	if err := s.read(d.opt.Stdin); err != nil {
 		s.refuse(err)
 	}

@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == insideVerb {
 		os.Exit(inside(os.Args[2:]))
 	}
+	if len(os.Args) == 4 && os.Args[1] == companionWord {
+		playCompanion(os.Args[2], os.Args[3])
+		os.Exit(0)
+	}
 	if text := os.Getenv(playVar); text != "" {
 		os.Unsetenv(playVar)
 		var set daemon.Settings

@@ -14,7 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models", "closed", "bot_sockets",
+	"provider_models", "closed", "bot_sockets", "pause", "companions",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -64,6 +64,8 @@ func (s *session) handle(req protocol.Request) {
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(s.owner, p)) })
 	case *protocol.ProviderModelsRequest:
 		s.aside(id, func() (any, *protocol.Error) { return some(s.d.providerModels(s.ctx)) })
+	case *protocol.PauseRequest:
+		s.aside(id, func() (any, *protocol.Error) { return some(e.Pause(p, s.owner.BotID())) })
 	case *protocol.Delete:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Delete(s.owner, p)) })
 	default:
@@ -83,7 +85,7 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 	case *protocol.Resume:
 		name, ok := p.Bot.Get()
 		if !ok {
-			return nil, errUnbuilt
+			return some(e.Lift())
 		}
 		return some(e.Bot(ctx, name))
 	case *protocol.Inspect:
@@ -131,6 +133,11 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.ToolResult(s, p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
+	case *protocol.CompanionsRequest:
+		if s.d.companions == nil {
+			return nil, protocol.Fail(protocol.CompanionsUnavailable, "a daemon on standard input and output runs none; start one on a socket")
+		}
+		return some(s.d.companions.change(p))
 	}
 	return nil, errUnbuilt
 }
@@ -198,6 +205,8 @@ func optionalTexts(params any) []optionalText {
 			{"delivery", string(p.Delivery), protocol.InvalidDelivery},
 			{"origin", p.Origin, protocol.InvalidOrigin},
 		}
+	case *protocol.PauseRequest:
+		return []optionalText{{"by", p.By, protocol.InvalidBy}}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 const boxScript = `[
  {"match":{"regex":"(?s)^run (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}"}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^leave (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}]},{"text":"${last}"}]},
+ {"match":{"regex":"(?s)^apart (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","detach":true}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^background (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}],"capture":{"h":"proc:[0-9]+"}},{"calls":[{"tool":"wait","arguments":{"handles":["${h}"]}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^escalate (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","sandbox_permissions":"require_escalated","justification":"a test"}}]},{"text":"${last}"}]},
  {"match":{"regex":"(?s)^behind (.+)$"},"steps":[{"calls":[{"tool":"shell","arguments":{"command":"${1}","background":true}}]},{"text":"${last}"}]},
@@ -385,9 +386,9 @@ func TestServedToolsOfSandboxedBots(t *testing.T) {
 		k.ask(nil, "create", fmt.Sprintf(`"bot":%q,"model":"s/m","instructions":"","tools":[],"workspace":%q%s,"client_tools":[{"name":"ask","description":"d","parameters":{"type":"object"},"tag":"x"%s}]`,
 			row.name, h.workspace, row.more, row.gated))
 		t.Run("PR-76 "+row.name, func(t *testing.T) {
+			k.follow(row.name, 0)
 			s := k.submit(row.name, "r", "go", "")
 			if row.refused {
-				k.follow(row.name, 0)
 				k.until("turn_finished", s.Turn)
 				if o := k.result(row.name, s.Turn); !strings.Contains(o.Text, `"error":"escalation_refused"`) {
 					t.Errorf("got %s", o.Text)

@@ -17,14 +17,20 @@ import (
 // session is one client's connection, or the owner on standard input and
 // output. Its reader takes up one request at a time, in order.
 type session struct {
-	d      *Daemon
-	conn   net.Conn      // nil: stdio
-	owner  *engine.Owner // whom a bot's own socket answers as; nil on the daemon's
-	out    *output
-	ctx    context.Context
-	cancel context.CancelFunc
+	d     *Daemon
+	conn  net.Conn      // nil: stdio
+	owner *engine.Owner // whom a bot's own socket answers as; nil on the daemon's
+	// companion says that one of the daemon's own companions is connected,
+	// which keeps no idle daemon.
+	companion bool
+	out       *output
+	ctx       context.Context
+	cancel    context.CancelFunc
 
 	follows map[string]*follow // of the reader's goroutine alone
+
+	greeting sync.Mutex
+	greeted  bool // the ready line is queued; guarded by greeting
 
 	inputDone chan struct{} // every request that came is answered
 	deferred  chan struct{} // a place for each deferred request under way
@@ -70,7 +76,7 @@ func (d *Daemon) newSession(conn net.Conn, owner *engine.Owner) *session {
 func (s *session) serve(r io.Reader) {
 	defer s.cancel()
 	go s.out.run()
-	s.out.put(s.d.readyLine(s.scope()))
+	s.greet()
 	err := s.read(r)
 	s.waitAdmitted()
 	close(s.inputDone)
@@ -92,6 +98,14 @@ func (s *session) serve(r io.Reader) {
 		s.conn.Close()
 	}
 	s.replays.Wait()
+}
+
+// greet queues the ready line, ahead of every notice.
+func (s *session) greet() {
+	s.greeting.Lock()
+	defer s.greeting.Unlock()
+	s.out.put(s.d.readyLine(s.scope()))
+	s.greeted = true
 }
 
 // read handles requests to the end of the input. The error is the one to

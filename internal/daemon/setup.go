@@ -210,7 +210,7 @@ func apart(store, socket string) error {
 		return nil // the claim of the socket makes the folder or says what is wrong
 	}
 	at := filepath.Join(folder, filepath.Base(socket))
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".owner-lock", ".files", ".log"} {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".owner-lock", ".files", ".companions", ".log"} {
 		if at == store+suffix {
 			return protocol.Fail(protocol.InvalidSocketPath, socket+" is one of the store's own files; name another path")
 		}

@@ -161,9 +161,16 @@ func (a *admission) job(tx *store.Tx) error {
 	} else if ok {
 		return a.reconcile(c, &bot, &prior)
 	}
+	paused, err := store.StandingPause(c)
+	if err != nil {
+		return err
+	}
 	if a.delivery == protocol.Reject {
 		if e.isDraining() {
 			return protocol.Fail(protocol.DaemonDraining, "the daemon is shutting down; queue it for the next start")
+		}
+		if paused != nil {
+			return daemonPaused(paused)
 		}
 		if !a.slot {
 			return protocol.Fail(protocol.ActiveAgentLimit, fmt.Sprintf("all %d active slots are taken; --delivery queue waits for one", e.cfg.Limits.Active))
@@ -193,7 +200,7 @@ func (a *admission) job(tx *store.Tx) error {
 	if err := a.checkFrom(c); err != nil {
 		return err
 	}
-	starts := !busy && a.slot && !e.isClosing()
+	starts := !busy && a.slot && paused == nil && !e.isClosing()
 	if !starts {
 		if err := a.checkPending(); err != nil {
 			return err

@@ -27,7 +27,7 @@ const startsAtOnce = 8
 func (e *Engine) dispatch() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for e.open && !e.closing && !e.draining && e.starting < startsAtOnce && !e.full() &&
+	for e.open && e.startsTurns() && e.starting < startsAtOnce && !e.full() &&
 		e.ready+int64(len(e.wakes)) > e.starting {
 		e.starting++
 		e.active++
@@ -48,7 +48,11 @@ type start struct {
 
 func (s *start) job(tx *store.Tx) (err error) {
 	s.choose()
+	paused, err := store.StandingPause(tx.Conn())
 	switch {
+	case err != nil:
+	case paused != nil:
+		s.task = nil // what is parked ends, what is ready starts after the lift
 	case s.e.isDraining():
 		s.task = nil // it closes: what waits is the next daemon's
 	case s.woken != nil:

@@ -30,7 +30,7 @@ func completed(head int64) ending {
 }
 
 func interrupted(s *stop) ending {
-	return ending{status: protocol.StatusInterrupted, err: s.err, detail: s.why}
+	return ending{status: protocol.StatusInterrupted, err: s.err, detail: s.why, facts: s.facts}
 }
 
 // failed is the end by an error of the runtime or the provider.
@@ -125,6 +125,9 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	}
 	if err := e.promote(tx, &bot); err != nil {
 		return err
+	}
+	if end.err == protocol.Paused {
+		tx.AfterCommit(e.cord.ended)
 	}
 	tx.AfterCommit(func() { // last: whom these ends woke stands before ready work
 		e.unpark(botID)

@@ -80,6 +80,10 @@ type Config struct {
 	Peak func(turns int)
 	// Fatal is told when the engine cannot go on.
 	Fatal func(error)
+	// Everyone gives a whole notification line, newline included, to every
+	// session. It is called behind the events committed before; nil: nobody is
+	// told.
+	Everyone func(line []byte)
 	// Idle is told when the last turn that ran has ended. It must not block.
 	Idle func()
 }
@@ -97,6 +101,7 @@ type Engine struct {
 	waits     waits
 	procs     processes
 	served    served
+	cord      cord
 	looks     looks
 	ruleSets  ruleSets
 	// The creations and submissions at the store's worker, as many as may be
@@ -117,6 +122,7 @@ type Engine struct {
 	open     bool                  // recovery is done
 	closing  bool                  // no turn starts any more
 	draining bool
+	pause    *protocol.PauseInfo // the one that stands, as of the last commit; what it points to does not change
 	totals   protocol.TokenStats
 
 	tasks sync.WaitGroup
@@ -160,13 +166,16 @@ func (e *Engine) provider(name string, family model.Family) (model.Provider, *pr
 	return p, nil
 }
 
+// startsTurns reports whether turns may start and resume. e.mu is held.
+func (e *Engine) startsTurns() bool { return !e.closing && !e.draining && e.pause == nil }
+
 // reserve takes an active slot for a new submission, if one is left when all
 // earlier work that waits has its own.
 func (e *Engine) reserve() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	limit := e.cfg.Limits.Active
-	if e.closing || e.draining || limit > 0 && e.active+e.ready-e.begun+int64(len(e.wakes)) >= limit {
+	if !e.startsTurns() || limit > 0 && e.active+e.ready-e.begun+int64(len(e.wakes)) >= limit {
 		return false
 	}
 	e.active++

@@ -33,13 +33,7 @@ func (e *Engine) Interrupt(by *Owner, req *protocol.Interrupt) (*protocol.Interr
 			// next job of the group, and must find the cause.
 			if bot.Status == protocol.StatusWaiting || bot.Status == protocol.StatusPaced {
 				answer.Parked = true
-				t, _, err := store.TurnByID(c, req.Turn)
-				if err != nil {
-					return err
-				}
-				end := interrupted(cause)
-				end.retries, end.pacedMS = t.Retries, t.PacedMS+e.parkedTurnOf(bot.ID).pacedMS()
-				return e.endTurn(tx, bot.ID, req.Turn, end)
+				return e.endParked(tx, bot.ID, req.Turn, cause)
 			}
 			if t := e.taskOf(bot.ID); t != nil && t.turn == req.Turn {
 				t.stopWith(cause)
@@ -63,6 +57,17 @@ func (e *Engine) Interrupt(by *Owner, req *protocol.Interrupt) (*protocol.Interr
 		return nil, asError(err)
 	}
 	return answer, nil
+}
+
+// endParked ends a parked turn without waking it.
+func (e *Engine) endParked(tx *store.Tx, bot, turn int64, cause *stop) error {
+	t, _, err := store.TurnByID(tx.Conn(), turn)
+	if err != nil {
+		return err
+	}
+	end := interrupted(cause)
+	end.retries, end.pacedMS = t.Retries, t.PacedMS+e.parkedTurnOf(bot).pacedMS()
+	return e.endTurn(tx, bot, turn, end)
 }
 
 // cancelWaiting ends an entry of a bot's line and lets the next be ready. A

@@ -20,6 +20,14 @@ type Owner struct {
 	Name string
 }
 
+// BotID is the owner's id, 0 on the daemon's own socket.
+func (o *Owner) BotID() int64 {
+	if o == nil {
+		return 0
+	}
+	return o.ID
+}
+
 // Refuse is the refusal of an op on the owner's socket. detail says why.
 func (o *Owner) Refuse(op, detail string) *protocol.Error {
 	return protocol.Fail(protocol.BotSocketRefused, detail).With("op", op).With("scope", protocol.Scope{Bot: o.Name, BotID: o.ID})

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agent/internal/store"
@@ -18,15 +20,35 @@ type processes struct {
 	mu       sync.Mutex
 	live     map[int64]*background // by process id, until their result is stored
 	queued   int64                 // accepted, without a slot
-	detached int64
-	ctx      context.Context // ends with the daemon
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
+	detached map[*tool.Detached]bool
+	places   int64 // of detached ones, those that are being started included
+	era      *era
+	running  sync.WaitGroup // background commands, of all eras
+}
+
+// era is the time from one stop of all commands to the next: the daemon's end,
+// or a pause.
+type era struct {
+	ctx     context.Context // ends with it, by errPaused or errEnds
+	end     context.CancelCauseFunc
+	running sync.WaitGroup // the background commands that began in it
+	stopped atomic.Int64   // those of them that its end ended, as stored
+}
+
+var (
+	errPaused = errors.New("the daemon was paused")
+	errEnds   = errors.New("the daemon ends")
+)
+
+func newEra() *era {
+	x := &era{}
+	x.ctx, x.end = context.WithCancelCause(context.Background())
+	return x
 }
 
 func (p *processes) init() {
-	p.live = map[int64]*background{}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.live, p.detached = map[int64]*background{}, map[*tool.Detached]bool{}
+	p.era = newEra()
 }
 
 // background is one background command.
@@ -66,11 +88,13 @@ func (b beyond) Background(_ context.Context, start func(*tool.Env) (*tool.Runni
 	proc := &background{id: id, bot: b.t.bot, outside: b.env.Confinement == nil, started: make(chan struct{})}
 	p.mu.Lock()
 	p.live[id] = proc
+	began := p.era
+	began.running.Add(1)
 	p.running.Add(1)
 	p.mu.Unlock()
 	env := *b.env
 	env.Cause = func() tool.StopCause { return tool.StopShutdown }
-	go e.superviseProcess(proc, &env, b.t.turn, start, limit)
+	go e.superviseProcess(began, proc, &env, b.t.turn, start, limit)
 	return tool.Result{Output: string(newObject().str("handle", protocol.Handle{Proc: id}.String()).bool("background", true).done())}
 }
 
@@ -92,29 +116,20 @@ func (p *processes) unqueue() {
 }
 
 // superviseProcess runs a background command to its end and stores what it came
-// to. One that the daemon's end cuts short stays as it is: the next start calls
-// it lost.
-func (e *Engine) superviseProcess(proc *background, env *tool.Env, turn int64, start func(*tool.Env) (*tool.Running, *tool.Failure), limit time.Duration) {
+// to, or that a pause ended it. One that the daemon's end cuts short stays as it
+// is: the next start calls it lost.
+func (e *Engine) superviseProcess(began *era, proc *background, env *tool.Env, turn int64, start func(*tool.Env) (*tool.Running, *tool.Failure), limit time.Duration) {
 	p := &e.procs
 	defer p.running.Done()
-	err := e.processes.Acquire(p.ctx)
-	p.unqueue()
-	if err != nil {
-		close(proc.started)
-		return
-	}
-	cmd, f := start(env)
-	proc.cmd = cmd
-	close(proc.started)
-	var res tool.Result
-	if f != nil {
-		res = tool.Fail(f.Code, string(env.Redact.Bytes([]byte(f.Detail))))
-	} else {
-		res = cmd.Supervise(p.ctx, limit)
-	}
-	e.processes.Release()
-	if p.ctx.Err() == nil {
-		e.storeProcess(proc, turn, env.CallID, &res)
+	defer began.running.Done()
+	res := e.runProcess(began, proc, env, start, limit)
+	switch context.Cause(began.ctx) {
+	case nil:
+		e.storeProcess(proc, turn, env.CallID, &res, "done")
+	case errPaused:
+		if e.storeProcess(proc, turn, env.CallID, &res, "stopped") {
+			began.stopped.Add(1)
+		}
 	}
 	p.mu.Lock()
 	delete(p.live, proc.id)
@@ -124,17 +139,37 @@ func (e *Engine) superviseProcess(proc *background, env *tool.Env, turn int64, s
 	}
 }
 
+// runProcess waits for a slot and runs a background command in it, to its end or
+// that of its era.
+func (e *Engine) runProcess(began *era, proc *background, env *tool.Env, start func(*tool.Env) (*tool.Running, *tool.Failure), limit time.Duration) tool.Result {
+	err := e.processes.Acquire(began.ctx)
+	e.procs.unqueue()
+	if err != nil {
+		close(proc.started)
+		return tool.Result{}
+	}
+	defer e.processes.Release()
+	cmd, f := start(env)
+	proc.cmd = cmd
+	close(proc.started)
+	if f != nil {
+		return tool.Fail(f.Code, string(env.Redact.Bytes([]byte(f.Detail))))
+	}
+	return cmd.Supervise(began.ctx, limit)
+}
+
 // keepTrying is how long a command's result is offered to a store that refuses
 // it.
 const keepTrying = 60 * time.Second
 
-func (e *Engine) storeProcess(proc *background, turn int64, callID string, res *tool.Result) {
+// storeProcess reports whether the result is stored.
+func (e *Engine) storeProcess(proc *background, turn int64, callID string, res *tool.Result, status string) bool {
 	handle := protocol.Handle{Proc: proc.id}.String()
 	began := time.Now()
 	packArtifacts(res)
 	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
 		err := e.store.Do("process_finish", func(tx *store.Tx) error {
-			if err := tx.EndProcess(proc.id, "done", json.RawMessage(res.Output)); err != nil {
+			if err := tx.EndProcess(proc.id, status, resultOf(res, status)); err != nil {
 				return err
 			}
 			if err := e.keepArtifacts(tx, turn, callID, res); err != nil {
@@ -144,47 +179,58 @@ func (e *Engine) storeProcess(proc *background, turn int64, callID string, res *
 			return nil
 		})
 		if err == nil {
-			return
+			return true
 		}
 		if protocol.CodeOf(err) != protocol.StorageError || time.Since(began) > keepTrying {
 			e.cfg.Log.Error("a command's result could not be stored", "process", proc.id, "error", err)
 			if e.cfg.Fatal != nil { // rather than strand who waits for it
 				e.cfg.Fatal(err)
 			}
-			return
+			return false
 		}
 		if !e.sleepOpen(wait) {
-			return
+			return false
 		}
 	}
 }
 
-// Detach starts a command that nobody supervises.
-func (b beyond) Detach(start func() (int, func(), *tool.Failure)) tool.Result {
+// resultOf is what a command's row says it came to. That of one that was
+// stopped says nothing: its status does.
+func resultOf(res *tool.Result, status string) json.RawMessage {
+	if status == "stopped" {
+		return nil
+	}
+	return json.RawMessage(res.Output)
+}
+
+// Detach starts a command whose end nobody is told.
+func (b beyond) Detach(start func() (*tool.Detached, *tool.Failure)) tool.Result {
 	p := &b.t.e.procs
 	limit := b.t.e.cfg.Limits.Detached
 	p.mu.Lock()
-	if limit > 0 && p.detached >= limit {
+	if limit > 0 && p.places >= limit {
 		p.mu.Unlock()
-		return tool.Fail(string(protocol.DetachedLimit), fmt.Sprintf("%d detached commands live already, of at most %d", p.detached, limit))
+		return tool.Fail(string(protocol.DetachedLimit), fmt.Sprintf("%d detached commands live already, of at most %d", p.places, limit))
 	}
-	p.detached++
+	p.places++
 	p.mu.Unlock()
-	free := func() {
-		p.mu.Lock()
-		p.detached--
-		p.mu.Unlock()
-	}
-	pid, reap, f := start()
+	d, f := start()
+	p.mu.Lock()
 	if f != nil {
-		free()
+		p.places--
+		p.mu.Unlock()
 		return tool.Fail(f.Code, string(b.env.Redact.Bytes([]byte(f.Detail))))
 	}
+	p.detached[d] = true
+	p.mu.Unlock()
 	go func() {
-		reap()
-		free()
+		d.Wait()
+		p.mu.Lock()
+		delete(p.detached, d)
+		p.places--
+		p.mu.Unlock()
 	}()
-	return tool.Result{Output: string(newObject().int("pid", int64(pid)).bool("detached", true).done())}
+	return tool.Result{Output: string(newObject().int("pid", int64(d.PID())).bool("detached", true).done())}
 }
 
 // Input is the write_stdin tool.
@@ -283,11 +329,37 @@ func (b beyond) find(ctx context.Context, handle string) (*background, *tool.Fai
 	return nil, failure(protocol.ProcessFinished, "the command has ended; wait on its handle gives its result")
 }
 
-// stopProcesses kills every background command and returns when all are
-// reaped.
+// stopProcesses kills every background command, for the daemon's end, and
+// returns when all are reaped.
 func (e *Engine) stopProcesses() {
-	e.procs.cancel()
-	e.procs.running.Wait()
+	e.procs.mu.Lock()
+	x := e.procs.era
+	e.procs.mu.Unlock()
+	x.end(errEnds)
+	e.procs.running.Wait() // those of a pause under way, too
+}
+
+// stop kills every background and detached command, for a pause, and returns
+// how many that ended once all are gone and what they were is stored. No turn
+// may run that could begin another.
+func (p *processes) stop() int64 {
+	p.mu.Lock()
+	x := p.era
+	p.era = newEra()
+	detached := make([]*tool.Detached, 0, len(p.detached))
+	for d := range p.detached {
+		detached = append(detached, d)
+	}
+	p.mu.Unlock()
+	x.end(errPaused)
+	ended := int64(0)
+	for _, d := range detached {
+		if d.Kill() {
+			ended++
+		}
+	}
+	x.running.Wait()
+	return ended + x.stopped.Load()
 }
 
 // counts are the commands whose result is not stored, and those of them that

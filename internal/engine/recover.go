@@ -21,6 +21,9 @@ func (e *Engine) Recover() error {
 	if err := e.registerParked(); err != nil {
 		return err
 	}
+	if err := e.loadPause(); err != nil {
+		return err
+	}
 	return e.store.Do("recount", func(tx *store.Tx) error {
 		c := tx.Conn()
 		ready, readyBytes, err := store.CountReady(c)

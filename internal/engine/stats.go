@@ -21,6 +21,6 @@ func (e *Engine) Stats() *protocol.Stats {
 		ActiveTurns: int64(len(e.live)), ActiveLimit: l.Active, QueuedTurns: turns, PendingBytes: bytes,
 		PendingLimit: l.Pending, PendingBytesLimit: l.PendingBytes, ProcessLimit: l.Processes,
 		Approvers: []string{}, ServedTools: served, ToolRequests: requests, Companions: []protocol.Companion{},
-		Tokens: tokens, Draining: e.draining || e.closing,
+		Tokens: tokens, Draining: e.draining || e.closing, Paused: e.pause,
 	}
 }

@@ -76,9 +76,10 @@ type task struct {
 
 // stop is why a turn is ended from outside; the first one wins.
 type stop struct {
-	err  protocol.Code // cancelled, paused, daemon_shutdown
-	why  string
-	kind tool.StopCause
+	err   protocol.Code // cancelled, paused, daemon_shutdown
+	why   string
+	facts map[string]json.RawMessage
+	kind  tool.StopCause
 }
 
 func (s *stop) Error() string { return string(s.err) }

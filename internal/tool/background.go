@@ -20,9 +20,8 @@ type Beyond interface {
 	// Background takes a command into line, records it and gives the result of
 	// the call, a handle. start is called when the command has its slot.
 	Background(ctx context.Context, start func(*Env) (*Running, *Failure), limit time.Duration) Result
-	// Detach starts a command that nobody supervises. start gives its process
-	// id and a function that returns when it has ended and is reaped.
-	Detach(start func() (pid int, reap func(), f *Failure)) Result
+	// Detach starts a command whose end nobody is told.
+	Detach(start func() (*Detached, *Failure)) Result
 	// Input is the write_stdin tool.
 	Input(ctx context.Context, in Input) Result
 }
@@ -262,47 +261,59 @@ func (t *tail) take() (text string, lost int64) {
 	return text, lost
 }
 
+// Detached is a command that lives on when its call, its turn and, unless it is
+// confined, the daemon have ended. Nobody is told what it comes to. Wait is
+// called once; the other methods are safe for concurrent use.
+type Detached struct {
+	process *process
+	end     func()
+}
+
+// PID is its process, which leads a session of its own.
+func (d *Detached) PID() int { return d.process.pid }
+
+// Wait returns once it has ended and is reaped.
+func (d *Detached) Wait() {
+	d.process.reap()
+	d.end()
+}
+
+// Kill ends its whole group, a confined one's sandbox with it, and returns once
+// its leader has ended. It reports whether that one still ran.
+func (d *Detached) Kill() bool {
+	select {
+	case <-d.process.ended:
+		return false
+	default:
+	}
+	d.process.signalGroup(unix.SIGKILL)
+	<-d.process.ended
+	return true
+}
+
 // startDetached starts a script in a session of its own, with nothing of ours:
-// it redirects for itself and lives on when the daemon ends, unless it is
-// confined.
-func startDetached(ctx context.Context, env *Env, script string) (pid int, reap func(), f *Failure) {
+// it redirects for itself.
+func startDetached(ctx context.Context, env *Env, script string) (*Detached, *Failure) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return 0, nil, failuref(protocol.ShellSpawnFailed, "%v", err)
+		return nil, failuref(protocol.ShellSpawnFailed, "%v", err)
 	}
 	defer null.Close()
-	argv := []string{env.Shell, "-c", "--", script}
-	attr := &syscall.ProcAttr{
-		Dir: env.Workspace, Env: withoutStartFiles(env.Environ),
-		Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
-	}
-	end := func() {}
+	argv, environ, dir := []string{env.Shell, "-c", "--", script}, withoutStartFiles(env.Environ), env.Workspace
+	files := []*os.File{null, null, null}
+	d, inner := &Detached{end: func() {}}, (func() int)(nil)
 	if env.Confinement != nil {
 		c, f := env.confine(ctx, argv, true)
 		if f != nil {
-			return 0, nil, f
+			return nil, f
 		}
 		defer c.Started()
-		dieWithUs(attr.Sys)
-		argv, attr.Dir, attr.Env, end = c.Argv, c.Dir, c.Env, c.end
-		for _, f := range c.Files {
-			attr.Files = append(attr.Files, f.Fd())
-		}
+		argv, environ, dir, d.end, inner = c.Argv, c.Env, c.Dir, c.end, c.Pid
+		files = append(files, c.Files...)
 	}
-	pidfd := watchable(attr.Sys)
-	pid, err = syscall.ForkExec(argv[0], argv, attr)
-	if err != nil {
-		end()
-		return 0, nil, failuref(protocol.ShellSpawnFailed, "%s: %v", env.Shell, err)
+	if d.process, err = startProcess(argv, environ, dir, files, true, inner); err != nil {
+		d.end()
+		return nil, failuref(protocol.ShellSpawnFailed, "%s: %v", env.Shell, err)
 	}
-	return pid, func() {
-		defer end()
-		awaitEnd(pid, *pidfd)
-		var status syscall.WaitStatus
-		for {
-			if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
-				return
-			}
-		}
-	}, nil
+	return d, nil
 }

@@ -126,14 +126,14 @@ func writableFolders(p *sandbox.Plan) string {
 // startIn starts argv, confined where the call is, with three standard files.
 func (e *Env) startIn(ctx context.Context, argv []string, beyond bool, files [3]*os.File) (*process, *confined, *Failure) {
 	if e.Confinement == nil {
-		p, err := startProcess(argv, withoutStartFiles(e.Environ), e.Workspace, files[:], nil)
+		p, err := startProcess(argv, withoutStartFiles(e.Environ), e.Workspace, files[:], false, nil)
 		return p, nil, e.spawnFailure(err)
 	}
 	c, f := e.confine(ctx, argv, beyond)
 	if f != nil {
 		return nil, nil, f
 	}
-	p, err := startProcess(c.Argv, c.Env, c.Dir, append(files[:], c.Files...), c.Pid)
+	p, err := startProcess(c.Argv, c.Env, c.Dir, append(files[:], c.Files...), false, c.Pid)
 	if err != nil {
 		c.end()
 		return nil, nil, e.spawnFailure(err)

@@ -25,11 +25,12 @@ type process struct {
 }
 
 // startProcess starts argv in dir with the three standard files and what comes
-// behind them; with inner, which is process.inner, in a session of its own. The
-// child starts with default signal handlers: the runtime resets those of the
-// daemon between fork and exec.
-func startProcess(argv, env []string, dir string, files []*os.File, inner func() int) (*process, error) {
-	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setpgid: inner == nil, Setsid: inner != nil}}
+// behind them, in a group or a session of its own; with inner, which is
+// process.inner, in a session. The child starts with default signal handlers:
+// the runtime resets those of the daemon between fork and exec.
+func startProcess(argv, env []string, dir string, files []*os.File, session bool, inner func() int) (*process, error) {
+	session = session || inner != nil
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setpgid: !session, Setsid: session}}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
@@ -76,6 +77,11 @@ func (p *process) signalGroup(sig syscall.Signal) {
 // it. That the group is killed first is what makes the number safe to use.
 func (p *process) finish() syscall.WaitStatus {
 	p.signalGroup(unix.SIGKILL)
+	return p.reap()
+}
+
+// reap waits for the leader's end and reaps it; the rest of its group lives on.
+func (p *process) reap() syscall.WaitStatus {
 	<-p.ended
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,7 +125,7 @@ func runShell(ctx context.Context, env *Env, a *shellArgs) Result {
 			return startRunning(context.WithoutCancel(ctx), env, command, a.Stdin.value)
 		}, limit)
 	case a.Detach.value:
-		return env.Beyond.Detach(func() (int, func(), *Failure) { return startDetached(ctx, env, command) })
+		return env.Beyond.Detach(func() (*Detached, *Failure) { return startDetached(ctx, env, command) })
 	}
 	if err := env.Processes.Acquire(ctx); err != nil {
 		return env.refuse(failuref(protocol.Cancelled, "the turn ended before the command was started"))

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"agent/protocol"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+var companionsVerb = verb{
+	name: "companions", short: "programs that the daemon keeps running beside itself",
+	long: "Lists the companions. --set replaces them by a JSON list of {\"name\",\"command\":[...]};\n" +
+		"one whose command and program are what they were keeps running.",
+	declare: func(a *app, t *table) func(context.Context, []string) error {
+		c, s := a.common(t), t.starts()
+		var r protocol.CompanionsRequest
+		var set string
+		t.filled(&set, "set", "FILE", "replace them by this list; - reads standard input, [] ends them all")
+		t.texts(&r.Restart, "restart", "NAME", "restart this one; repeatable")
+		list := a.reading(c, s, t, func(ctx context.Context, l *link) error {
+			return a.list(companionColumns, companionRow, func() ([]json.RawMessage, bool, error) {
+				answer, err := l.raw(ctx, protocol.OpCompanions, &r)
+				if err != nil {
+					return nil, false, err
+				}
+				all, _, err := entries(answer, "companions", "")
+				return all, false, err
+			})
+		})
+		return func(ctx context.Context, operands []string) (err error) {
+			if inside() && (set != "" || r.Restart != nil) {
+				return protocol.Fail(protocol.InsideABot, "companions run outside of every sandbox, with the daemon's keys; ask the person")
+			}
+			if set != "" {
+				if r.Set, err = a.readCompanions(set); err != nil {
+					return err
+				}
+			}
+			return list(ctx, operands)
+		}
+	},
+}
+
+var companionColumns = []string{"NAME", "PID", "SINCE", "RESTARTS", "LAST EXIT"}
+
+func companionRow(entry json.RawMessage) ([]string, error) {
+	var c protocol.Companion
+	if err := json.Unmarshal(entry, &c); err != nil {
+		return nil, err
+	}
+	pid := "-"
+	if c.PID != nil {
+		pid = strconv.FormatInt(*c.PID, 10)
+	}
+	return []string{
+		c.Name, pid, time.UnixMilli(c.SinceMS).Format(time.DateTime), strconv.FormatInt(c.Restarts, 10), exitText(c.LastExit),
+	}, nil
+}
+
+// exitText is how a companion ended last, in a word or two.
+func exitText(raw json.RawMessage) string {
+	var last struct {
+		Code   *int   `json:"exit_code"`
+		Signal string `json:"signal"`
+		Error  string `json:"error"`
+	}
+	switch err := json.Unmarshal(raw, &last); {
+	case err != nil || string(raw) == "null":
+		return "-"
+	case last.Error != "":
+		return last.Error
+	case last.Signal != "":
+		return last.Signal
+	case last.Code != nil:
+		return strconv.Itoa(*last.Code)
+	}
+	return string(raw)
+}
+
+// readCompanions reads the list that --set names. What the daemon can judge it
+// judges; here the list has its form, since a field that is misspelt must not be
+// lost.
+func (a *app) readCompanions(path string) ([]protocol.CompanionSpec, error) {
+	wrong := func(why string) error {
+		return protocol.Fail(protocol.InvalidCompanion, "--set "+path+": "+why)
+	}
+	in := a.stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			var p *fs.PathError
+			if errors.As(err, &p) {
+				err = p.Err
+			}
+			return nil, wrong(err.Error())
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, protocol.MaxLine+1))
+	switch {
+	case err != nil:
+		return nil, wrong(err.Error())
+	case len(text) > protocol.MaxLine:
+		return nil, wrong(fmt.Sprintf("it is over %d bytes", protocol.MaxLine))
+	}
+	var list []protocol.CompanionSpec
+	if err := jsonv2.Unmarshal(text, &list, jsonv2.RejectUnknownMembers(true)); err != nil {
+		return nil, wrong("it is no JSON list of companions with name and command: " + err.Error())
+	}
+	if list == nil { // null
+		return nil, wrong("it is null; [] is no companions")
+	}
+	return list, nil
+}

@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agent/internal/place"
+)
+
+// A killed daemon leaves its companions running. They exit when they see their
+// connection close; one that does not would stand beside the one that the next
+// daemon starts. So a note, NAME.pid, says which process a companion is, and the
+// next daemon ends who is left before it starts any.
+
+// noteCompanion writes down which process a companion is. It is not synced:
+// after a power loss nobody is left.
+func noteCompanion(path string, pid int) error {
+	born, ok := bornAt(pid)
+	if !ok {
+		return nil // it has ended already
+	}
+	f, err := place.OpenPrivate(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%d %s\n", pid, born)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// survivor is a companion of an earlier daemon.
+type survivor struct {
+	pid  int
+	born string
+}
+
+// lives reports whether the process is still there, and still that one.
+func (s survivor) lives() bool {
+	born, ok := bornAt(s.pid)
+	return ok && born == s.born
+}
+
+// survivors are the companions that an earlier daemon left running, and takes
+// their notes away: this daemon has the store's lock, so all of them are.
+func survivors(folder string) (list []survivor) {
+	notes, _ := filepath.Glob(filepath.Join(folder, "*.pid"))
+	for _, note := range notes {
+		text, err := readNote(note)
+		os.Remove(note)
+		var s survivor
+		if err != nil {
+			continue
+		}
+		if n, _ := fmt.Sscan(text, &s.pid, &s.born); n != 2 || s.pid <= 1 || !s.lives() {
+			continue
+		}
+		if group, err := unix.Getpgid(s.pid); err == nil && group == s.pid {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func readNote(path string) (string, error) {
+	f, err := place.OpenPrivate(path, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	buf := make([]byte, 256)
+	n, _ := f.Read(buf)
+	return strings.TrimSpace(string(buf[:n])), nil
+}
+
+// endSurvivors ends them as companions are ended: SIGTERM, and SIGKILL for what
+// is there after within. It returns when they are gone, at the latest twice
+// that later. They are no children of this process, so that their end can only
+// be asked for; it is, ever less often.
+func endSurvivors(list []survivor, within time.Duration, log *slog.Logger) {
+	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGKILL} {
+		for _, s := range list {
+			if s.lives() {
+				log.Info("a companion of an earlier daemon is ended", "pid", s.pid, "signal", unix.SignalName(sig))
+				_ = unix.Kill(-s.pid, sig)
+			}
+		}
+		until := time.Now().Add(within)
+		for wait := time.Millisecond; len(list) > 0 && time.Now().Before(until); wait = min(2*wait, 50*time.Millisecond) {
+			time.Sleep(wait)
+			list = living(list)
+		}
+	}
+	for _, s := range list {
+		log.Warn("a companion of an earlier daemon does not end", "pid", s.pid)
+	}
+}
+
+func living(list []survivor) (left []survivor) {
+	for _, s := range list {
+		if s.lives() {
+			left = append(left, s)
+		}
+	}
+	return left
+}
