@@ -164,7 +164,7 @@ func (f *fieldsPass) nameBefore(i int) (name, bool) {
 		k -= level
 	}
 	n.end = k
-	if k == f.floor || !nameEnds[f.b[k-1]] {
+	if !endsSecretly(f.b[f.floor:k]) {
 		return n, false
 	}
 	n.start = f.runStart(k)

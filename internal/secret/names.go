@@ -36,13 +36,24 @@ var plainTokens = []string{
 	"mask", "special",
 }
 
-// nameEnds are the last letters of all secret names: a look at one byte rules
-// out most others.
-var nameEnds = bytesOf("deystnDEYSTN")
+// endsSecretly reports whether a name ends in the last three letters of a
+// secret's: a look at them rules out most others.
+func endsSecretly(name []byte) bool {
+	n := len(name)
+	if n < 3 {
+		return false
+	}
+	switch [3]byte{name[n-3] | 0x20, name[n-2] | 0x20, name[n-1] | 0x20} { // as small letters
+	case [3]byte{'o', 'r', 'd'}, [3]byte{'s', 'w', 'd'}, [3]byte{'p', 'w', 'd'}, [3]byte{'a', 's', 'e'}, [3]byte{'k', 'e', 'y'},
+		[3]byte{'a', 's', 's'}, [3]byte{'r', 'e', 't'}, [3]byte{'k', 'e', 'n'}, [3]byte{'i', 'o', 'n'}, [3]byte{'k', 'i', 'e'}:
+		return true
+	}
+	return false
+}
 
 // classOf is the class of a field's name as it is written.
 func classOf(name []byte) class {
-	if len(name) == 0 || !nameEnds[name[len(name)-1]] {
+	if !endsSecretly(name) {
 		return harmless
 	}
 	var buffer [2 * maxName]byte
