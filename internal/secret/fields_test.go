@@ -121,6 +121,9 @@ func TestFields(t *testing.T) {
 		{"a long quoted value", `"password": "` + strings.Repeat(`a\"`, 2000) + `", "x": 1`, `"password": "§", "x": 1`},
 		{"a long quoted value of a level", `\"password\": \"` + strings.Repeat(`a\\\"`, 2000) + `\", x`, `\"password\": \"§\", x`},
 		{"a long value to the line's end", "password: " + strings.Repeat("a b ", 2000) + "  # c", "password: §   # c"},
+		{"AP-77 a mark on the line makes no path of what stands before a number", `"password":"a b":12:password=x yyyy`, `"password":"§":12:password=x yyyy`},
+		{"AP-77 a masked value makes no header of what was none", `authorization: a_pwd="p",b_pwd="q",c_pwd="r" foo`, `authorization: a_pwd="§",b_pwd="§",c_pwd="§" foo`},
+		{"AP-77 a masked value makes no token of what was none", `token=k2.api_key=abcd x`, `token=k2.api_key=§ x`},
 		{"what is not covered: elements", "<password>hunter2</password>", "<password>hunter2</password>"},
 		{"what is not covered: the next line", "password:\nhunter2", "password:\nhunter2"},
 	}.check(t)
@@ -143,6 +146,7 @@ func TestURLs(t *testing.T) {
 		{"two in a line", "x://a:b@c,y://d:e@f", "x://a:§@c,y://d:§@f"},
 		{"4096 bytes and no more", "x://a:" + strings.Repeat("b", 4094) + "@c", "x://a:" + strings.Repeat("b", 4094) + "@c"},
 		{"4096 bytes", "x://a:" + strings.Repeat("b", 4093) + "@c", "x://a:§@c"},
+		{"AP-77 what masking a field leaves is judged no second time", "://password=ab/cd;x:yy@h ://password:1234/;a@b ://password=abcd;@host", "://password=§;x:yy@h ://password:§;a@b ://password=§;@host"},
 		{"a known value beside a password", "x://" + known + ":pass@h", "x://" + Mark + ":§@h"},
 	}.check(t)
 }
