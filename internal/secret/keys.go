@@ -145,27 +145,32 @@ func (k *keysPass) body(end bool, out *text) bool {
 	return false
 }
 
-// terminated masks every line of the body, which ends at to.
+// terminated masks every line of the body, which ends at to. A body that
+// brought marks along was masked before, perhaps when its end was no end of it:
+// of that one, what an unterminated body loses.
 func (k *keysPass) terminated(to int, out *text) {
-	for k.sent < to {
+	k.end, k.scan = nil, to
+	again := k.brought(k.sent, to)
+	for first := true; k.sent < to; first = false {
 		from, till, next := k.line(to)
+		if again && string(k.b[from:till]) != Mark && !k.goesOn(from, till, first) {
+			return
+		}
 		if from < till {
 			k.mask(from, till, out)
 		}
 		k.send(next, out)
 	}
-	k.end, k.scan = nil, to
 }
 
 // unterminated masks the lines of a body without an end that look like one. It
 // reaches to to; cut says that the text goes on there.
 func (k *keysPass) unterminated(to int, cut bool, out *text) {
-	k.end = nil
+	k.end, k.scan = nil, to
 	for first := true; k.sent < to; first = false {
 		from, till, next := k.line(to)
-		core := k.b[from:till]
-		if !bodyLike(core) || first && len(core) > 0 && len(unquoted(core)) < 4 {
-			break
+		if !k.goesOn(from, till, first) {
+			return
 		}
 		if k.long = cut && next == to && k.b[to-1] != '\n'; k.long {
 			till, next = to, to
@@ -175,10 +180,21 @@ func (k *keysPass) unterminated(to int, cut bool, out *text) {
 		}
 		k.send(next, out)
 	}
-	k.scan = k.sent
-	if !k.long {
-		k.scan = to
+}
+
+// goesOn reports whether a body without an end goes on with b[from:till], which
+// is a line without its separators. What follows a marker on its own line must
+// be 4 bytes or more: the marker may be mentioned in a sentence. A line that
+// brought a mark along had its chance.
+func (k *keysPass) goesOn(from, till int, first bool) bool {
+	line := k.b[from:till]
+	switch {
+	case k.brought(from, till):
+		return false
+	case first && len(line) > 0 && len(unquoted(line)) < 4:
+		return false
 	}
+	return bodyLike(line) || string(line) == Mark // a known value may be a line of a key
 }
 
 // dropLine leaves out the rest of a line that is masked already.
