@@ -153,7 +153,7 @@ func (k *keysPass) terminated(to int, out *text) {
 	again := k.brought(k.sent, to)
 	for first := true; k.sent < to; first = false {
 		from, till, next := k.line(to)
-		if again && string(k.b[from:till]) != Mark && !k.goesOn(from, till, first) {
+		if again && !k.goesOn(from, till, first) {
 			return
 		}
 		if from < till {
@@ -189,12 +189,14 @@ func (k *keysPass) unterminated(to int, cut bool, out *text) {
 func (k *keysPass) goesOn(from, till int, first bool) bool {
 	line := k.b[from:till]
 	switch {
+	case string(line) == Mark: // a known value may be a line of a key
+		return true
 	case k.brought(from, till):
 		return false
 	case first && len(line) > 0 && len(unquoted(line)) < 4:
 		return false
 	}
-	return bodyLike(line) || string(line) == Mark // a known value may be a line of a key
+	return bodyLike(line)
 }
 
 // dropLine leaves out the rest of a line that is masked already.

@@ -66,7 +66,7 @@ func oracleKeys(text string) string {
 		for n, line := range lines {
 			p := oracleLine.FindStringSubmatch(line)
 			bare := strings.TrimRight(p[2], "\"'`,;")
-			if (!terminated || again && p[2] != Mark) && (!oracleBody.MatchString(bare) && p[2] != newMark || n == 0 && p[2] != "" && len(bare) < 4 || strings.Contains(p[2], Mark)) {
+			if (!terminated || again) && p[2] != Mark && p[2] != newMark && (!oracleBody.MatchString(bare) || n == 0 && p[2] != "" && len(bare) < 4 || strings.Contains(p[2], Mark)) {
 				out.WriteString(strings.Join(lines[n:], "\n"))
 				break
 			}
