@@ -78,7 +78,7 @@ func (f *fieldsPass) startOf(at int) start {
 			if n > 0 && isDigit(before[n-1]) {
 				n++ // the tab
 			}
-			s.indent, s.plus = indentOf(f.b[from+n:at], s.plus)
+			s.indent = indentOf(f.b[from+n:at], s.plus)
 			return s
 		}
 		last := len(before) - 1
@@ -116,7 +116,7 @@ func keywordEnd(before []byte) int {
 }
 
 // indentOf is how many blanks stand before a line's text, behind its +.
-func indentOf(line []byte, plus bool) (int, bool) {
+func indentOf(line []byte, plus bool) int {
 	i := 0
 	if plus {
 		i = bytes.IndexByte(line, '+') + 1
@@ -125,7 +125,7 @@ func indentOf(line []byte, plus bool) (int, bool) {
 	for i+n < len(line) && isBlank(line[i+n]) {
 		n++
 	}
-	return n, plus
+	return n
 }
 
 // isNumbering reports whether before, the start of a line, is the prefix of a
