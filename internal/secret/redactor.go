@@ -8,7 +8,11 @@ import (
 // Redactor masks secrets in what tools return (approvals.md 20). Four passes
 // run in order, each on what the one before leaves: known values, private keys,
 // credentials in URLs, and values after fields that are named like secrets.
-// What is masked once stays as it is when it is masked again.
+//
+// What is masked once stays as it is when it is masked again, with one
+// exception: where the END of a private key lies more than 64 KiB behind its
+// BEGIN, and comes within that limit by what was masked between, the lines that
+// were left between the two are masked the second time.
 //
 // It is safe for concurrent use.
 type Redactor struct{ known *Values }
@@ -31,7 +35,8 @@ func (r *Redactor) Bytes(b []byte) []byte { return masked(b, r.passes()) }
 // belong to a secret is held back until that is decided, never for a time: at
 // most the longest known value, a private key of 64 KiB, a URL of 4 KiB and 1
 // KiB of a field together. That is the most that is held, too, however long a
-// secret is. Close passes on what is held; it does not close w. The writer is
+// secret is: the 256 KiB at which what is shown live would stop (20.7) are never
+// reached. Close passes on what is held; it does not close w. The writer is
 // for one goroutine at a time.
 func (r *Redactor) Stream(w io.Writer) io.WriteCloser { return newChain(w, r.passes()) }
 
