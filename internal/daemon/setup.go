@@ -171,7 +171,7 @@ func setUp(set Settings, stderr io.Writer) (Options, error) {
 		Store: path, Socket: set.Socket, Version: set.Version, Limits: limits, Walls: walls, Protect: protect,
 		Registry: registry, AWS: creds.aws, Log: log, InFlight: transports.InFlightByShard,
 		Engine: engine.Config{
-			Providers: map[string]model.Provider{}, Codecs: codecs(), Tools: tool.All(), Redact: known,
+			Providers: map[string]model.Provider{}, Codecs: codecs(), Tools: tool.All(), Redact: secret.NewRedactor(known),
 			Limits: engine.Limits{
 				Active: limits.Active, Processes: limits.Processes, Detached: limits.Detached, Pending: limits.Pending, PendingBytes: limits.PendingBytes,
 				Context:   window.Bounds{Bytes: limits.ContextBytes, Items: limits.ContextItems},

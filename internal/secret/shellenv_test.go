@@ -91,6 +91,28 @@ func TestShellEnv(t *testing.T) {
 	}
 }
 
+func TestShellEnvPatterns(t *testing.T) {
+	t.Parallel()
+	base := []string{"AWS_REGION=r", "FOO=1", "FOOO=2", "KEYBOARD=us", "My_Token=t", "PATH=/bin", "fio=3"}
+	for _, row := range []struct{ name, policy, gone string }{
+		{"AP-69 tokens and keyboards are passed by default", "", ""},
+		{"AP-69 and withheld with the default excludes", "ignore_default_excludes = false", "KEYBOARD My_Token"},
+		{"AP-70 exclude", `exclude = ["aws_*"]`, "AWS_REGION"},
+		{"AP-70 include_only", `include_only = ["PATH", "F?O"]`, "AWS_REGION FOOO KEYBOARD My_Token"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			want := slices.DeleteFunc(slices.Clone(base), func(entry string) bool {
+				name, _, _ := strings.Cut(entry, "=")
+				return slices.Contains(strings.Fields(row.gone), name)
+			})
+			if got := ShellEnv(base, nil, policy(t, "[shell_environment_policy]\n"+row.policy)); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestShellEnvKeepsWhatOnlyLooksLikeAShortKey(t *testing.T) {
 	t.Parallel()
 	got := ShellEnv([]string{"KEY=short", "OTHER=short"}, []string{"KEY"}, nil)

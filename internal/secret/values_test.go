@@ -141,12 +141,13 @@ func TestStreamUsesValuesAddedMeanwhile(t *testing.T) {
 func TestStreamMemoryIsConstant(t *testing.T) {
 	t.Parallel()
 	v := set(t, strings.Repeat("a", 64))
-	w := v.Stream(io.Discard).(*stream)
+	w := v.Stream(io.Discard).(*chain)
 	chunk := bytes.Repeat([]byte("a"), 32<<10) // one span that never ends
 	for range 64 {
 		w.Write(chunk)
 	}
-	if held := cap(w.tail) + 16*cap(w.spans); held > 1<<10 {
+	values := w.passes[0].(*valuesPass)
+	if held := cap(values.tail) + 16*cap(values.spans); held > 1<<10 {
 		t.Errorf("%d bytes held", held)
 	}
 }
