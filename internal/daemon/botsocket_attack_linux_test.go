@@ -125,7 +125,7 @@ func TestBotSocketAttacks(t *testing.T) {
 	t.Run("PR-64 AP-63 a pause over it is the bot's own, whoever it names; AP-65 only the daemon's socket lifts it", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, `,"network":true`)
-		ada, bob := b.inspect("Ada"), b.make("Bob", "")
+		ada, bob := b.inspect("Ada"), b.make("Bob", `"network":true`)
 		b.k.follow("Ada", 0)
 		s := b.k.submit("Ada", "pull", "run "+attackScript("ask", ownSocket,
 			fmt.Sprintf(`{"id":1,"op":"pause","by":"somebody","from":{"bot":"Bob","bot_id":%d,"turn":1},"reason":"stop"}`, bob.ID)), "")
