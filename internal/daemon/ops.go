@@ -14,7 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models",
+	"provider_models", "approvals", "serve_approvals",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -45,6 +45,8 @@ func (s *session) handle(req protocol.Request) {
 		s.wait(id, p)
 	case *protocol.ServeTools:
 		s.serveTools(id, p)
+	case *protocol.ServeApprovals:
+		s.serveApprovals(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(p)) })
 	case *protocol.ProviderModelsRequest:
@@ -114,6 +116,12 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.ToolCalls(ctx, s, p))
 	case *protocol.ToolResult:
 		return some(e.ToolResult(s, p))
+	case *protocol.RenewApprovals:
+		return some(e.RenewApprovals(s, p))
+	case *protocol.ApprovalsRequest:
+		return some(e.Approvals(ctx, p))
+	case *protocol.Answer:
+		return some(e.Answer(s, p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	}
@@ -175,6 +183,8 @@ func optionalTexts(params any) []optionalText {
 			{"delivery", string(p.Delivery), protocol.InvalidDelivery},
 			{"origin", p.Origin, protocol.InvalidOrigin},
 		}
+	case *protocol.Answer:
+		return []optionalText{{"tag", p.Tag, protocol.InvalidApprover}, {"by", p.By, protocol.InvalidBy}, {"step", p.Step, protocol.InvalidName}}
 	}
 	return nil
 }

@@ -97,6 +97,7 @@ type Engine struct {
 	waits     waits
 	procs     processes
 	served    served
+	verdicts  verdicts
 	looks     looks
 	ruleSets  ruleSets
 	// The creations and submissions at the store's worker, as many as may be
@@ -138,6 +139,7 @@ func New(cfg Config) *Engine {
 	e.toolSets.init(e)
 	e.procs.init()
 	e.served.init()
+	e.verdicts.init()
 	e.looks.init()
 	return e
 }

@@ -76,9 +76,11 @@ type task struct {
 
 // stop is why a turn is ended from outside; the first one wins.
 type stop struct {
-	err  protocol.Code // cancelled, paused, daemon_shutdown
+	err  protocol.Code // cancelled, paused, daemon_shutdown, approvals_unserved
 	why  string
 	kind tool.StopCause
+
+	facts map[string]json.RawMessage
 }
 
 func (s *stop) Error() string { return string(s.err) }
