@@ -21,6 +21,12 @@ const gateScript = `[
  {"match":{"regex":"(?s)^write (.+)$"},"steps":[{"calls":[{"tool":"write","arguments":{"path":"${1}","content":"x"}}]},{"text":"got ${last}"}]},
  {"match":{"regex":"(?s)^mixed (.+) then (.+)$"},"steps":[{"calls":[{"tool":"echo","arguments":{"text":"${1}"}},{"tool":"shell","arguments":{"command":"${2}"}}]},{"text":"got ${last}"}]}]`
 
+// manyCalls are a response's 64 calls of write with the text of the prompt twice.
+func manyCalls() string {
+	calls := strings.Repeat(`{"tool":"write","arguments":{"path":"${1}","content":"${1}"}},`, 64)
+	return `[{"match":{"regex":"(?s)^many (.+)$"},"steps":[{"calls":[` + strings.TrimSuffix(calls, ",") + `]},{"text":"x"}]},`
+}
+
 // gated is a host with a daemon, and a session that follows every bot.
 type gated struct {
 	*host
@@ -31,7 +37,7 @@ type gated struct {
 
 func newGated(t *testing.T, holdMS int64) *gated {
 	t.Helper()
-	h := newHost(t, gateScript)
+	h := newHost(t, manyCalls()+gateScript[1:])
 	h.set.Limits.ApprovalHoldMS = holdMS
 	g := &gated{host: h, p: h.start()}
 	g.attach()
