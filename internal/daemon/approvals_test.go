@@ -425,3 +425,76 @@ func (k *conn) nextRound(bot string) protocol.Approval {
 	k.t.Helper()
 	return k.waiting(1)[0]
 }
+
+func TestOverturn(t *testing.T) {
+	t.Parallel()
+	g := newGated(t, 60_000)
+	g.make("Ada", manual)
+	deny := func(prompt string) protocol.Approval {
+		t.Helper()
+		turn := g.submit("Ada", prompt)
+		a := g.k.waiting(1)[0]
+		g.k.deny(a, "")
+		g.ended("Ada", turn)
+		return a
+	}
+	runs := func(prompt string) []line {
+		t.Helper()
+		lines, o := g.ended("Ada", g.submit("Ada", prompt))
+		if o.Status != "completed" || len(of(lines, "approval_requested")) != 0 || len(of(lines, "tool_started")) != 1 {
+			t.Errorf("%v %+v", kinds(lines), o)
+		}
+		return lines
+	}
+	t.Run("AP-87 CL-96 a denial that a person overturns lets the very same call run once", func(t *testing.T) {
+		a := deny("one echo over >> ran")
+		var out protocol.Answered
+		if g.k.ask(&out, "answer", verdict(a, `"decision":"allow","overturn":true,"by":"pat"`)); out.Pending == nil || len(out.Pending) != 0 {
+			t.Errorf("answer %+v", out)
+		}
+		deny("one echo over  >> ran") // one byte more
+		var s protocol.ToolStarted
+		if of(runs("one echo over >> ran"), "tool_started")[0].data(&s); s.OverturnedBy == nil || *s.OverturnedBy != "pat" || len(s.Approvals) != 1 || *s.Approvals[0].By != "pat" {
+			t.Errorf("started %+v", s)
+		}
+		deny("one echo over >> ran")
+		if strings.Count(g.ran(), "over") != 1 {
+			t.Errorf("ran %q", g.ran())
+		}
+	})
+	t.Run("of two same calls in one response it is one's", func(t *testing.T) {
+		g.k.ask(nil, "answer", verdict(deny("one echo twice >> ran"), `"decision":"allow","overturn":true`))
+		turn := g.submit("Ada", "two echo twice >> ran then echo twice >> ran")
+		g.k.deny(g.k.waiting(1)[0], "")
+		g.ended("Ada", turn)
+		if strings.Count(g.ran(), "twice") != 1 {
+			t.Errorf("ran %q", g.ran())
+		}
+	})
+	t.Run("it is kept over a restart, and gone when the gates change", func(t *testing.T) {
+		g.k.ask(nil, "answer", verdict(deny("one echo kept >> ran"), `"decision":"allow","overturn":true`))
+		g.again()
+		runs("one echo kept >> ran")
+		g.k.ask(nil, "answer", verdict(deny("one echo gone >> ran"), `"decision":"allow","overturn":true`))
+		g.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"other","tools":["shell"]}]`)
+		deny("one echo gone >> ran")
+	})
+	t.Run("what is none of the denied calls is refused", func(t *testing.T) {
+		turn := g.submit("Ada", "one true")
+		a := g.k.waiting(1)[0]
+		over := `"decision":"allow","overturn":true`
+		g.k.refused(protocol.OverturnNotPossible, "answer", verdict(a, over))
+		g.k.allow(a, "")
+		g.ended("Ada", turn)
+		g.k.refused(protocol.OverturnNotPossible, "answer", verdict(a, over))
+		denied := deny("one rm -f x")
+		g.k.refused(protocol.InvalidDecision, "answer", verdict(denied, `"decision":"deny","overturn":true`))
+		g.k.refused(protocol.OverturnNotPossible, "answer", verdict(denied, over+`,"step":"s"`))
+		a.Bot = "Nobody"
+		g.k.refused(protocol.BotNotFound, "answer", verdict(a, over))
+		g.k.ask(nil, "configure", `"bot":"Ada","rules":{"files":[{"name":"r","text":"prefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\n"}]}`)
+		g.k.refused(protocol.OverturnNotPossible, "answer", verdict(denied, over))
+		g.k.ask(nil, "configure", `"bot":"Ada","rules":null,"gates":[]`)
+		g.k.refused(protocol.OverturnNotPossible, "answer", verdict(denied, over))
+	})
+}

@@ -10,6 +10,9 @@ import (
 // Answer gives a verdict. It returns once the verdict is committed: it is never
 // lost then, and whatever fails before gives none (approvals.md 5).
 func (e *Engine) Answer(srv Server, r *protocol.Answer) (*protocol.Answered, *protocol.Error) {
+	if r.Overturn {
+		return e.overturn(r)
+	}
 	l, lost := e.answering(srv, r)
 	answer := &protocol.Answered{Bot: r.Bot, Turn: r.Turn, CallID: r.CallID, Request: r.Request, Decision: r.Decision}
 	err := e.store.Do("answer", func(tx *store.Tx) error { return e.answerJob(tx, r, answer, l, lost) })
@@ -49,9 +52,6 @@ func (e *Engine) answerJob(tx *store.Tx, r *protocol.Answer, answer *protocol.An
 	}
 	if err := checkAnswer(r); err != nil {
 		return err
-	}
-	if r.Overturn {
-		return protocol.Fail(protocol.OverturnNotPossible, "this daemon keeps no overturned denials")
 	}
 	call, row, err := answeredApproval(tx.Conn(), &bot, r)
 	if err != nil {

@@ -24,6 +24,7 @@ var errDecided = errors.New("the call was judged")
 type gatePlan struct {
 	gates, hold []byte
 	list        []protocol.Gate
+	rules       string
 	calls       map[string]judgement // of those that wait where a gate names their tool
 	nodes       map[string]int       // which of the response's items made a call
 }
@@ -43,7 +44,7 @@ func (t *task) planGates(done *model.Completion) (*gatePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.hold = encodeHold(h)
+	p.hold, p.rules = encodeHold(h), h.rules
 	if p.list, err = gatesIn(t.bot, p.gates); err != nil {
 		return nil, err
 	}
@@ -102,9 +103,24 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 		if at, ok := p.nodes[call.ID]; ok && at < len(nodes) {
 			node = nodes[at]
 		}
-		list = append(list, announcement{call.ID, call.Name, seq + i, asking(naming(p.list, call.Name), now, node, &j)})
+		one := announcement{call.ID, call.Name, seq + i, asking(naming(p.list, call.Name), now, node, &j)}
+		used, err := t.overturned(tx, call, one.row, raw, p.rules)
+		switch {
+		case err != nil:
+			return err
+		case used:
+			tx.AfterCommit(func() { t.enter(one) })
+		default:
+			list = append(list, one)
+		}
 	}
 	return t.e.announceCalls(tx, t.bot, t.name, t.turn, list, "")
+}
+
+// enter makes a call of the turn known that has its verdicts without being
+// announced.
+func (t *task) enter(one announcement) {
+	t.e.enter(&announced{bot: t.bot, name: t.name, turn: t.turn, callID: one.callID, tool: one.tool, seq: one.seq, row: one.row})
 }
 
 // cleared is a call that may start, and where it runs.
@@ -293,7 +309,20 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 			}
 			return nil
 		}
-		return t.e.announceCalls(tx, t.bot, t.name, t.turn, []announcement{{call.ID, call.Name, stored.Seq, row}}, "")
+		one := announcement{call.ID, call.Name, stored.Seq, row}
+		h, err := t.e.holdOf(tx.Conn(), t.bot)
+		if err != nil {
+			return err
+		}
+		used, err := t.overturned(tx, call, row, raw, h.rules)
+		if err != nil {
+			return err
+		}
+		if used {
+			tx.AfterCommit(func() { t.enter(one) })
+			return nil
+		}
+		return t.e.announceCalls(tx, t.bot, t.name, t.turn, []announcement{one}, "")
 	})
 	return refusal, err
 }

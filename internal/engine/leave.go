@@ -53,6 +53,9 @@ type judgement struct {
 // file system, and is asked when a call is planned and again before it starts.
 // gated says that what was shown to a gate counts.
 func (t *task) judge(h *hold, call *model.Call, gated bool) (j judgement, err error) {
+	if gated {
+		j.folder = t.env(call).Folder(t.ctx)
+	}
 	j.confinement = t.e.confinement(h, t.bot)
 	j.sandboxed = j.confinement != nil
 	if decl := t.clientTool(call.Name); decl != nil {
@@ -64,9 +67,6 @@ func (t *task) judge(h *hold, call *model.Call, gated bool) (j judgement, err er
 	}
 	switch {
 	case call.Name == "shell":
-		if gated {
-			j.folder = t.env(call).Folder(t.ctx)
-		}
 		return j, t.judgeShell(&j, h, call)
 	case tool.Changes(call.Name):
 		if gated || j.sandboxed {

@@ -384,6 +384,9 @@ func (e *Engine) announceCalls(tx *store.Tx, bot int64, name string, turn int64,
 			return err
 		}
 	}
+	if err := rememberGated(tx, bot, turn, list); err != nil {
+		return err
+	}
 	tx.AfterCommit(func() {
 		for _, one := range list {
 			e.enter(&announced{bot: bot, name: name, turn: turn, callID: one.callID, tool: one.tool, seq: one.seq, row: one.row})
