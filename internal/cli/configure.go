@@ -38,6 +38,8 @@ type configure struct {
 	id, budget                         int64
 	noWorkspace, noBudget, noReasoning bool
 	settings                           botSettings
+	gates                              gateFlags
+	gatesFile                          string
 }
 
 func (f *configure) declare() {
@@ -54,11 +56,13 @@ func (f *configure) declare() {
 	reasoning := t.choice(&f.reasoning, "reasoning", "how long the model thinks", reasoningLevels...)
 	t.alias(reasoning, "effort", nil)
 	t.toggle(&f.noReasoning, "no-reasoning", "the model thinks as long as it does by itself")
+	f.gates.declare(t, ofVerb)
+	t.filled(&f.gatesFile, "gates", "FILE", "its gates: a JSON list in place of those it has; - for standard input, [] for none")
 	t.path(&f.clientTools, "client-tools", "FILE", "the tools that programs serve to it: a JSON list in place of the one it has; [] for none")
 }
 
 // changes are the flags of which a line needs one.
-var changes = []string{"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning", "client-tools"}
+var changes = []string{"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning", "client-tools", "approval", "gates"}
 
 func (f *configure) run(ctx context.Context, _ []string) error {
 	if err := f.check(); err != nil {
@@ -76,6 +80,9 @@ func (f *configure) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer l.Close()
+	if r.Gates, err = f.replaced(ctx, l); err != nil {
+		return err
+	}
 	return f.app.ask(ctx, l, protocol.OpConfigure, r)
 }
 
@@ -99,6 +106,12 @@ func (f *configure) check() error {
 		if given(name) && given(no) {
 			return usagef("--%s with --%s", name, no)
 		}
+	}
+	if given("gates") && (given("approval") || given("approve") || given("approve-expire-ms")) {
+		return usagef("--gates with --approval: the one is a whole list, the other one gate")
+	}
+	if err := f.gates.check(f.table, false); err != nil {
+		return err
 	}
 	if err := f.settings.check(); err != nil {
 		return err

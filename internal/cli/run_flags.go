@@ -28,7 +28,8 @@ type newBotFlags struct {
 	hasCompaction, noCompaction    bool
 	compactionModel                string
 	tools                          []string
-	reasoning, sandbox, approval   string
+	reasoning, sandbox             string
+	gate                           gateFlags
 	budget                         int64
 	fallbacks                      bool
 	clientTools                    string
@@ -61,7 +62,7 @@ func (r *run) declare(t *table) {
 	t.filled(&n.compactionModel, "compaction-model", "P/M", "the model that summarizes; default its own").in(ofNewBot)
 	t.toggle(&n.noCompaction, "no-compaction", "never summarize").in(ofNewBot)
 	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
-	t.choice(&n.approval, "approval", "who judges its calls; full: nobody, the default", "full").in(ofNewBot)
+	n.gate.declare(t, ofNewBot)
 	t.choice(&n.sandbox, "sandbox", "what its commands may touch; danger-full-access, the default, confines nothing, and is all that this build has", protocol.SandboxReadOnly, protocol.SandboxWorkspace, protocol.SandboxFull).in(ofNewBot)
 	t.path(&n.clientTools, "client-tools", "FILE", "tools that programs serve to it: a JSON list").in(ofNewBot)
 	n.settings.shorthands(t, ofNewBot)
@@ -140,8 +141,7 @@ func (r *run) checkDelivery() error {
 	return nil
 }
 
-// checkNew resolves what a new bot takes from the environment. A mode of
-// approval that this build cannot give must not become none.
+// checkNew resolves what a new bot takes from the environment.
 func (r *run) checkNew() error {
 	if r.model == "" {
 		r.model, r.modelSource = os.Getenv("AGENT_MODEL"), "AGENT_MODEL"
@@ -149,10 +149,7 @@ func (r *run) checkNew() error {
 	if r.model == "" {
 		return usagef("a new bot needs a model: give --model PROVIDER/MODEL or set AGENT_MODEL")
 	}
-	if mode := os.Getenv("AGENT_APPROVAL"); mode != "" && mode != "full" && r.newBot.approval == "" {
-		return usagef("AGENT_APPROVAL is %s, and this build knows only full; unset it or give --approval full", mode)
-	}
-	return nil
+	return r.newBot.gate.check(r.table, true)
 }
 
 // checkNames refuses here what the daemon would refuse after it was started or
