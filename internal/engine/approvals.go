@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -16,17 +17,26 @@ import (
 	"agent/protocol"
 )
 
-// restoreApprovals enters the announced calls of a turn found parked at start. A
-// row that cannot be read is left out: its call fails the turn when it comes up.
-func (e *Engine) restoreApprovals(c *store.Conn, bot int64, name string, turn int64) {
+// storedApprovals are the announced calls of a turn found parked at start. Where
+// a row cannot be read there are none: such a call fails the turn when it comes
+// up.
+func (e *Engine) storedApprovals(c *store.Conn, bot int64, name string, turn int64) (list []*announced) {
 	calls, err := openApprovals(c, turn)
 	if err != nil {
 		e.cfg.Log.Error("the announced calls of a turn cannot be read", "turn", turn, "error", err)
-		return
+		return nil
 	}
-	slices.SortStableFunc(calls, func(a, b openApproval) int { return cmp.Compare(a.row.Cursor, b.row.Cursor) })
 	for _, one := range calls {
-		e.enter(&announced{bot: bot, name: name, turn: turn, callID: one.call.CallID, tool: one.call.Name, seq: one.call.Seq, row: one.row})
+		list = append(list, &announced{bot: bot, name: name, turn: turn, callID: one.call.CallID, tool: one.call.Name, seq: one.call.Seq, row: one.row})
+	}
+	return list
+}
+
+// restoreApprovals enters announced calls in the order of their announcement.
+func (e *Engine) restoreApprovals(list []*announced) {
+	slices.SortStableFunc(list, func(a, b *announced) int { return cmp.Compare(a.row.Cursor, b.row.Cursor) })
+	for _, a := range list {
+		e.enter(a)
 	}
 }
 
@@ -240,7 +250,7 @@ func (e *Engine) approval(c *store.Conn, s *shownCall) (entry protocol.Approval,
 	entry = protocol.Approval{
 		Bot: bot.Name, BotID: bot.ID, Turn: s.turn, CallID: s.callID, Request: row.Request, Name: s.tool, Node: row.Node, Gates: s.open,
 		AnnouncedMS: row.AnnouncedMS, ExpiresMS: ptr(row.expiresMS()), Cause: row.Cause, Escalated: row.Escalated,
-		Denials: map[string]protocol.Denials{}, Justification: row.Justification, Target: row.Target, Rules: row.Rules, Failed: row.Failed,
+		Denials: map[string]protocol.Denials{}, Justification: row.Justification, Failed: row.Failed,
 		Arguments: json.RawMessage("{}"), ArgumentsCut: []string{},
 	}
 	for _, tag := range s.open {
@@ -251,7 +261,27 @@ func (e *Engine) approval(c *store.Conn, s *shownCall) (entry protocol.Approval,
 			entry.Arguments, entry.ArgumentsCut, entry.ArgumentsOmitted = previewed(d.Calls[i].Arguments)
 		}
 	}
+	// What is left out of these lists is no less a part of the call.
+	var left int
+	entry.Target, left = fitting(row.Target, func(path string) int { return len(path) })
+	entry.ArgumentsOmitted += int64(left)
+	entry.Rules, left = fitting(row.Rules, func(r protocol.RuleMatch) int {
+		return len(r.Justification) + len(strings.Join(r.Prefix, "   "))
+	})
+	entry.ArgumentsOmitted += int64(left)
 	return entry, true, nil
+}
+
+// fitting are the first of a list that there is room for, and how many are left
+// out. size is an entry's bytes.
+func fitting[T any](list []T, size func(T) int) (fit []T, left int) {
+	room := shownMembers
+	for i, one := range list {
+		if room -= size(one) + 8; room < 0 {
+			return list[:i], len(list) - i
+		}
+	}
+	return list, 0
 }
 
 // How much of a call's arguments an entry shows: a text's characters, and the

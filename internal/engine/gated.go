@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -34,7 +35,8 @@ type gatePlan struct {
 func (t *task) planGates(done *model.Completion) (*gatePlan, error) {
 	p := &gatePlan{calls: map[string]judgement{}, nodes: map[string]int{}}
 	var h hold
-	err := t.e.read(t.ctx, "gates", func(c *store.Conn) (err error) {
+	// Also when the turn is being stopped: its answer is stored all the same.
+	err := t.e.read(context.WithoutCancel(t.ctx), "gates", func(c *store.Conn) (err error) {
 		if p.gates, err = store.BotGates(c, t.bot); err != nil {
 			return err
 		}

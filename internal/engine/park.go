@@ -311,9 +311,10 @@ func (e *Engine) registerParked() error {
 		rec parkRecord
 	}
 	var list []found
+	var waiting []*announced
 	var bad error
 	err := e.read(context.Background(), "parked", func(c *store.Conn) error {
-		list = nil
+		list, waiting = nil, nil
 		type row struct {
 			turn int64
 			bot  string
@@ -335,7 +336,7 @@ func (e *Engine) registerParked() error {
 			if err != nil {
 				return err
 			}
-			e.restoreApprovals(c, bot.ID, r.bot, r.turn)
+			waiting = append(waiting, e.storedApprovals(c, bot.ID, r.bot, r.turn)...)
 			list = append(list, found{e.enterParked(bot.ID, r.bot, r.turn, &r.rec), r.rec})
 		}
 		return nil
@@ -346,6 +347,7 @@ func (e *Engine) registerParked() error {
 	if err != nil {
 		return err
 	}
+	e.restoreApprovals(waiting)
 	for _, f := range list {
 		if f.rec.Kind == parkServed {
 			if err := e.restoreServed(f.p, f.rec.CallID); err != nil {

@@ -259,7 +259,7 @@ func (t *task) loop() ending {
 		}
 		calls, err := t.record(v, done)
 		if err != nil {
-			return failed(err)
+			return t.endOf(err)
 		}
 		if len(calls) == 0 && !done.Continue {
 			if took, err := t.absorb(); err != nil {
