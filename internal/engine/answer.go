@@ -66,7 +66,7 @@ func (e *Engine) answerJob(tx *store.Tx, r *protocol.Answer, answer *protocol.An
 		return lost
 	case l != nil && !l.stands():
 		return protocol.Fail(protocol.ApprovalsLost, fmt.Sprintf("lease %d of %s is over", r.Lease, r.Tag))
-	case row.standing() != waits4Verdict || row.Gates[at].Decision != "" || call.Status != "planned" || e.overdue(r.Turn, r.CallID, row):
+	case row.standing() != undecided || row.Gates[at].Decision != "" || call.Status != "planned" || e.overdue(r.Turn, r.CallID, row):
 		return protocol.Fail(protocol.ApprovalAlreadyAnswered, "the call has that verdict, or was denied, or its time is over")
 	}
 	row = row.clone()

@@ -49,7 +49,7 @@ func (e *Engine) restoreVerdict(p *parkedTurn) error {
 		return nil
 	}
 	row, due := e.verdicts.now(a)
-	if row.standing() != waits4Verdict {
+	if row.standing() != undecided {
 		e.wake(p)
 		return nil
 	}

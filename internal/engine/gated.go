@@ -203,7 +203,7 @@ func (t *task) await(call *model.Call, rest []model.Call) (*approvalRow, error) 
 	defer hold.Stop()
 	for {
 		row, due := t.e.verdicts.now(a)
-		if row.standing() != waits4Verdict {
+		if row.standing() != undecided {
 			return row, nil
 		}
 		var late <-chan time.Time
@@ -251,7 +251,7 @@ func (t *task) parkOnVerdict(call *model.Call, rest []model.Call, seen *approval
 		if err != nil {
 			return err
 		}
-		if row == nil || row.standing() != waits4Verdict {
+		if row == nil || row.standing() != undecided {
 			return errDecided
 		}
 		return nil

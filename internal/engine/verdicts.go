@@ -86,7 +86,7 @@ type gateVerdict struct {
 type standing int
 
 const (
-	waits4Verdict standing = iota
+	undecided standing = iota
 	allowedByAll
 	deniedByOne
 )
@@ -107,13 +107,13 @@ func (r *approvalRow) standing() standing {
 	if allows > 0 && allows == len(r.Gates) {
 		return allowedByAll
 	}
-	return waits4Verdict
+	return undecided
 }
 
 // open are the tags that have given no verdict, none once a call is denied.
 func (r *approvalRow) open() []string {
 	tags := []string{}
-	if r.standing() != waits4Verdict {
+	if r.standing() != undecided {
 		return tags
 	}
 	for i := range r.Gates {
@@ -292,7 +292,7 @@ func (e *Engine) replaced(turn int64, callID string, row *approvalRow) {
 	e.tell(a)
 	bot := a.bot
 	v.mu.Unlock()
-	if row.standing() == waits4Verdict {
+	if row.standing() == undecided {
 		return
 	}
 	if p := e.parkedTurnOf(bot); p != nil && p.turn == turn && p.kind == parkVerdict && p.callID == callID {
@@ -317,7 +317,7 @@ func (e *Engine) arm(a *announced) {
 		e.waits.drop(a.expiry)
 		a.expiry = nil
 	}
-	if !a.parked || a.row.standing() != waits4Verdict {
+	if !a.parked || a.row.standing() != undecided {
 		return
 	}
 	if at := a.nearest(); !at.IsZero() {
@@ -449,7 +449,7 @@ func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *stor
 	for _, c := range calls {
 		switch {
 		case c.call.Seq <= failed.Seq || c.call.Status != "planned" || c.row.OverturnedBy != nil || c.row.expired():
-		case c.row.standing() == waits4Verdict && e.overdue(turn, c.call.CallID, c.row):
+		case c.row.standing() == undecided && e.overdue(turn, c.call.CallID, c.row):
 			late = append(late, c)
 		default:
 			row := c.row.clone()
@@ -558,7 +558,7 @@ func (e *Engine) expireTurn(bot, turn int64, callID string, starting bool) error
 		var late []openApproval
 		waited := false
 		for _, c := range calls {
-			if c.row.standing() == waits4Verdict && e.overdue(turn, c.call.CallID, c.row) {
+			if c.row.standing() == undecided && e.overdue(turn, c.call.CallID, c.row) {
 				late = append(late, c)
 				waited = waited || c.call.CallID == callID
 			}
