@@ -82,9 +82,9 @@ func TestApprovalLeases(t *testing.T) {
 		}
 		lease := fmt.Sprintf(`,"tag":"manual","lease":%d`, held.Lease)
 		a.allow(held.Approvals[0], lease)
+		g.ended("Ada", first)
 		a.allow(call(p, 0), lease)
 		a.allow(call(p, 1), lease)
-		g.ended("Ada", first)
 		g.ended("Bob", second)
 		if len(a.notes) != 0 {
 			t.Errorf("%d lines beside", len(a.notes))

@@ -384,9 +384,11 @@ func TestServedToolsOfSandboxedBots(t *testing.T) {
 		k.ask(nil, "create", fmt.Sprintf(`"bot":%q,"model":"s/m","instructions":"","tools":[],"workspace":%q%s,"client_tools":[{"name":"ask","description":"d","parameters":{"type":"object"},"tag":"x"%s}]`,
 			row.name, h.workspace, row.more, row.gated))
 		t.Run("PR-76 "+row.name, func(t *testing.T) {
-			s := k.submit(row.name, "r", "go", "")
 			if row.refused {
 				k.follow(row.name, 0)
+			}
+			s := k.submit(row.name, "r", "go", "")
+			if row.refused {
 				k.until("turn_finished", s.Turn)
 				if o := k.result(row.name, s.Turn); !strings.Contains(o.Text, `"error":"escalation_refused"`) {
 					t.Errorf("got %s", o.Text)
