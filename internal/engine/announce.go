@@ -83,12 +83,9 @@ func unasked(gates []protocol.Gate) (out []gateVerdict) {
 
 // askAgain announces the later gated calls of a round anew, since one of it was
 // denied or failed; their verdicts are void. One whose time has passed is denied
-// with it (approvals.md 4).
-func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *store.ToolCall) error {
-	calls, err := openApprovals(tx.Conn(), turn)
-	if err != nil || len(calls) == 0 {
-		return err
-	}
+// with it (approvals.md 4). calls are those of the turn that gates were asked about
+// and that have no result.
+func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *store.ToolCall, calls []openApproval) error {
 	now := e.nowMS()
 	var again []announcement
 	var late []openApproval

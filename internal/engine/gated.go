@@ -361,6 +361,10 @@ func (e *Engine) askAgainAfter(tx *store.Tx, bot, turn int64, callID string, res
 	if !res.Failed {
 		return nil
 	}
+	rest, err := openApprovals(tx.Conn(), turn)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
 	call, ok, err := store.CallByID(tx.Conn(), turn, callID)
 	if err != nil || !ok {
 		return err
@@ -369,7 +373,7 @@ func (e *Engine) askAgainAfter(tx *store.Tx, bot, turn int64, callID string, res
 	if err != nil || !ok {
 		return err
 	}
-	return e.askAgain(tx, &b, turn, &call)
+	return e.askAgain(tx, &b, turn, &call, rest)
 }
 
 // deniedCode is the result of a call that a gate denied. mark is "": its event
