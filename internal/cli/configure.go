@@ -43,6 +43,8 @@ type configure struct {
 	noRules                            bool
 	settings                           botSettings
 	sandbox                            sandboxFlags
+	gates                              gateFlags
+	gatesFile                          string
 }
 
 func (f *configure) declare() {
@@ -62,13 +64,15 @@ func (f *configure) declare() {
 	f.sandbox.declare(t, ofVerb, sandboxOfBot)
 	t.rulesFlag(&f.rules, ofVerb)
 	t.toggle(&f.noRules, "no-rules", "it has no command rules")
+	f.gates.declare(t, ofVerb)
+	t.filled(&f.gatesFile, "gates", "FILE", "its gates: a JSON list in place of those it has; - for standard input, [] for none")
 	t.path(&f.clientTools, "client-tools", "FILE", "the tools that programs serve to it: a JSON list in place of the one it has; [] for none")
 }
 
 // changes are the flags of which a line needs one.
 var changes = append([]string{
 	"set", "unset", "model", "workspace", "no-workspace", "budget-tokens", "no-budget", "reasoning", "no-reasoning",
-	"rules", "no-rules", "client-tools",
+	"rules", "no-rules", "client-tools", "approval", "gates",
 }, sandboxFlagNames...)
 
 func (f *configure) run(ctx context.Context, _ []string) error {
@@ -87,6 +91,9 @@ func (f *configure) run(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer l.Close()
+	if r.Gates, err = f.replaced(ctx, l); err != nil {
+		return err
+	}
 	if err := f.app.ask(ctx, l, protocol.OpConfigure, r); err != nil {
 		return err
 	}
@@ -116,6 +123,12 @@ func (f *configure) check() error {
 		}
 	}
 	if err := f.sandbox.check(f.table, true); err != nil {
+		return err
+	}
+	if given("gates") && (given("approval") || given("approve") || given("approve-expire-ms")) {
+		return usagef("--gates with --approval: the one is a whole list, the other one gate")
+	}
+	if err := f.gates.check(f.table, false); err != nil {
 		return err
 	}
 	if err := f.settings.check(); err != nil {

@@ -18,6 +18,7 @@ var forkVerb = verb{
 		var checkpoint, budget int64
 		var own botSettings
 		var sandbox sandboxFlags
+		var gate gateFlags
 		t.filled(&r.Source, "source", "NAME", "the bot to copy; required")
 		t.filled(&r.Bot, "bot", "NAME", "the new bot; required")
 		t.number(&checkpoint, "checkpoint", 1, mostInteger, "the node to begin at; default where the source is")
@@ -25,6 +26,7 @@ var forkVerb = verb{
 		t.number(&budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound")
 		t.list(&r.Allow, "allow", "LIST", "the tools it may call, of those that its source may; empty for none")
 		sandbox.declare(t, ofVerb, sandboxOfFork)
+		gate.declare(t, ofVerb)
 		own.shorthands(t, ofVerb, "retain-turns")
 		own.set(t, ofVerb)
 		return func(ctx context.Context, _ []string) error {
@@ -35,6 +37,9 @@ var forkVerb = verb{
 				return err
 			}
 			if err := own.check(); err != nil {
+				return err
+			}
+			if err := gate.check(t, true); err != nil {
 				return err
 			}
 			self, err := creator()
@@ -57,7 +62,7 @@ var forkVerb = verb{
 			}
 			defer l.Close()
 			l.Bot = self
-			if err := a.fork(ctx, l, &r); err != nil {
+			if err := a.fork(ctx, l, &r, &gate); err != nil {
 				return err
 			}
 			a.noteSandbox(&sandbox)
@@ -67,16 +72,19 @@ var forkVerb = verb{
 }
 
 // fork makes the copy in its source's folder, which the wire does not inherit.
-func (a *app) fork(ctx context.Context, l *link, r *protocol.Fork) error {
-	if r.Workspace == "" {
-		source, err := l.Inspect(ctx, r.Source)
-		if err != nil {
-			return err
-		}
-		if source.Workspace != nil {
-			r.Workspace = *source.Workspace
-		}
+func (a *app) fork(ctx context.Context, l *link, r *protocol.Fork, flags *gateFlags) error {
+	source, err := l.Inspect(ctx, r.Source)
+	if err != nil {
+		return err
 	}
+	if r.Workspace == "" && source.Workspace != nil {
+		r.Workspace = *source.Workspace
+	}
+	gate, err := flags.gate(gateable(source))
+	if err != nil {
+		return err
+	}
+	asked(gate, &r.Approve, &r.Approver, &r.ApproveExpireMS)
 	bot, err := l.Fork(ctx, r)
 	if err != nil {
 		return err

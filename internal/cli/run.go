@@ -165,6 +165,15 @@ func (r *run) create(ctx context.Context, c *protocol.Create) error {
 			return off || !slices.Contains(r.link.ready.Tools, tool)
 		})
 	}
+	tools := slices.Clone(c.Tools)
+	for i := range c.ClientTools {
+		tools = append(tools, c.ClientTools[i].Name)
+	}
+	gate, err := r.newBot.gate.gate(tools)
+	if err != nil {
+		return err
+	}
+	asked(gate, &c.Approve, &c.Approver, &c.ApproveExpireMS)
 	r.bot = c.Bot
 	bot, err := r.link.Create(ctx, c)
 	if err != nil {

@@ -28,9 +28,10 @@ type newBotFlags struct {
 	hasCompaction, noCompaction    bool
 	compactionModel                string
 	tools                          []string
-	reasoning, approval            string
+	reasoning                      string
 	sandbox                        sandboxFlags
 	rules                          string
+	gate                           gateFlags
 	budget                         int64
 	fallbacks                      bool
 	clientTools                    string
@@ -63,7 +64,7 @@ func (r *run) declare(t *table) {
 	t.filled(&n.compactionModel, "compaction-model", "P/M", "the model that summarizes; default its own").in(ofNewBot)
 	t.toggle(&n.noCompaction, "no-compaction", "never summarize").in(ofNewBot)
 	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
-	t.choice(&n.approval, "approval", "who judges its calls; full: nobody, the default", "full").in(ofNewBot)
+	n.gate.declare(t, ofNewBot)
 	n.sandbox.declare(t, ofNewBot, sandboxOfNew)
 	t.rulesFlag(&n.rules, ofNewBot)
 	t.path(&n.clientTools, "client-tools", "FILE", "tools that programs serve to it: a JSON list").in(ofNewBot)
@@ -146,8 +147,7 @@ func (r *run) checkDelivery() error {
 	return nil
 }
 
-// checkNew resolves what a new bot takes from the environment. A mode of
-// approval that this build cannot give must not become none.
+// checkNew resolves what a new bot takes from the environment.
 func (r *run) checkNew() error {
 	if r.model == "" {
 		r.model, r.modelSource = os.Getenv("AGENT_MODEL"), "AGENT_MODEL"
@@ -155,10 +155,7 @@ func (r *run) checkNew() error {
 	if r.model == "" {
 		return usagef("a new bot needs a model: give --model PROVIDER/MODEL or set AGENT_MODEL")
 	}
-	if mode := os.Getenv("AGENT_APPROVAL"); mode != "" && mode != "full" && r.newBot.approval == "" {
-		return usagef("AGENT_APPROVAL is %s, and this build knows only full; unset it or give --approval full", mode)
-	}
-	return nil
+	return r.newBot.gate.check(r.table, true)
 }
 
 // checkNames refuses here what the daemon would refuse after it was started or

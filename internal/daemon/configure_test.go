@@ -67,7 +67,7 @@ func TestConfigure(t *testing.T) {
 			`"reasoning":"hard"`: protocol.InvalidReasoningLevel, `"reasoning":""`: protocol.InvalidReasoningLevel,
 			`"model":"x"`: protocol.InvalidModel, `"model":null`: protocol.InvalidModel, `"model":"none/x"`: protocol.ProviderUnavailable,
 			`"model":"other/x"`: protocol.ProviderFamilyMismatch, `"settings":{"nope":1}`: protocol.InvalidSetting,
-			`"gates":[{"tag":"me","tools":["shell"]}]`: protocol.InvalidGate, `"rules":{"files":[{"name":"a","text":"x("}]}`: protocol.InvalidRules,
+			`"gates":[{"tag":"me","tools":[]}]`: protocol.InvalidGate, `"rules":{"files":[{"name":"a","text":"x("}]}`: protocol.InvalidRules,
 			`"sandbox":""`: protocol.InvalidSandbox, `"network":false`: protocol.InvalidSandbox, `"writable_roots":["/x"]`: protocol.InvalidWritableRoot,
 			`"client_tools":[{"name":"t","description":"d","parameters":{"type":"array"},"tag":"x"}]`:      protocol.InvalidClientTool,
 			`"client_tools":[{"name":"shell","description":"d","parameters":{"type":"object"},"tag":"x"}]`: protocol.ToolNameTaken,

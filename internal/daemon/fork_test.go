@@ -298,7 +298,7 @@ func TestForkAllow(t *testing.T) {
 			`"budget_tokens":0`: protocol.InvalidBudget, `"workspace":"w"`: protocol.WorkspaceMustExistAndBeAbsolute,
 			`"workspace":""`: protocol.WorkspaceMustExistAndBeAbsolute, `"created_by":"Ada"`: protocol.InvalidCreator,
 			`"created_by":"Ada","created_by_id":77`: protocol.CreatorNotFound, `"from":{"bot":"Ada","turn":99}`: protocol.InvalidFrom,
-			`"approve":["shell"],"approver":"me"`: protocol.InvalidGate, `"sandbox":"none"`: protocol.InvalidSandbox,
+			`"approve":["shell"]`: protocol.InvalidGate, `"sandbox":"none"`: protocol.InvalidSandbox,
 			`"network":false`: protocol.InvalidSandbox, `"settings":{"nope":1}`: protocol.InvalidSetting,
 			`"settings":{"context_items":1}`: protocol.InvalidSetting,
 		} {

@@ -89,13 +89,13 @@ func TestFraming(t *testing.T) {
 	})
 	t.Run("an op that this build lacks answers as an unknown one and is not among the capabilities", func(t *testing.T) {
 		k := p.dial()
-		k.request("serve_approvals", `"tag":"x"`)
-		if l := k.read(); l.str("error") != "invalid_json" || string(l.fields["id"]) != "null" || !strings.Contains(l.str("detail"), "serve_approvals") {
+		k.request("approve_step", `"bot":"B","turn":1,"call_id":"c","request":1,"tag":"t","step":"s","name":"n","arguments":{}`)
+		if l := k.read(); l.str("error") != "invalid_json" || string(l.fields["id"]) != "null" || !strings.Contains(l.str("detail"), "approve_step") {
 			t.Errorf("got %s", l.raw)
 		}
 		var r protocol.Ready
 		json.Unmarshal(k.ready, &r)
-		if r.Has("approvals") || !r.Has("submit") {
+		if r.Has("steps") || !r.Has("approvals") {
 			t.Errorf("capabilities %v", r.Capabilities)
 		}
 	})
@@ -348,7 +348,7 @@ func TestCreateAndSubmit(t *testing.T) {
 		base := `"bot":"X","model":"s/m","instructions":"","tools":["echo"]`
 		for more, code := range map[string]protocol.Code{
 			`"sandbox":"none"`:                            protocol.InvalidSandbox,
-			`"approve":["echo"],"approver":"manual"`:      protocol.InvalidGate,
+			`"approve":["echo"],"approver":"a b"`:         protocol.InvalidApprover,
 			`"rules":{"files":[{"name":"a","text":")"}]}`: protocol.InvalidRules,
 			`"settings":{"approval_hold_ms":600001}`:      protocol.InvalidSetting,
 			`"network":false`:                             protocol.InvalidSandbox,

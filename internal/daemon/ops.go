@@ -14,7 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models", "closed", "bot_sockets", "pause", "companions",
+	"provider_models", "closed", "bot_sockets", "pause", "companions", "approvals", "serve_approvals",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -60,6 +60,8 @@ func (s *session) handle(req protocol.Request) {
 		s.wait(id, p)
 	case *protocol.ServeTools:
 		s.serveTools(id, p)
+	case *protocol.ServeApprovals:
+		s.serveApprovals(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(s.owner, p)) })
 	case *protocol.ProviderModelsRequest:
@@ -131,6 +133,12 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.ToolCalls(ctx, s, p))
 	case *protocol.ToolResult:
 		return some(e.ToolResult(s, p))
+	case *protocol.RenewApprovals:
+		return some(e.RenewApprovals(s, p))
+	case *protocol.ApprovalsRequest:
+		return some(e.Approvals(ctx, p))
+	case *protocol.Answer:
+		return some(e.Answer(s, p))
 	case *protocol.StatsRequest:
 		return s.d.stats(), nil
 	case *protocol.CompanionsRequest:
@@ -207,6 +215,8 @@ func optionalTexts(params any) []optionalText {
 		}
 	case *protocol.PauseRequest:
 		return []optionalText{{"by", p.By, protocol.InvalidBy}}
+	case *protocol.Answer:
+		return []optionalText{{"tag", p.Tag, protocol.InvalidApprover}, {"by", p.By, protocol.InvalidBy}, {"step", p.Step, protocol.InvalidName}}
 	}
 	return nil
 }

@@ -86,3 +86,14 @@ func (s *session) serveTools(id json.RawMessage, r *protocol.ServeTools) {
 		queued()
 	}
 }
+
+// serveApprovals is serveTools for the verdicts of a tag.
+func (s *session) serveApprovals(id json.RawMessage, r *protocol.ServeApprovals) {
+	s.holdPushes(true)
+	defer s.holdPushes(false)
+	answer, queued, err := s.d.engine.ServeApprovals(s.ctx, s, r)
+	s.settle(id, answer, err)
+	if err == nil {
+		queued()
+	}
+}

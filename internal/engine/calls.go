@@ -37,24 +37,17 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	if refusal != nil {
 		return t.finishCall(call, *refusal)
 	}
-	if decl := t.clientTool(call.Name); decl != nil {
-		refusal, err := t.gateServed(decl)
-		if err != nil {
-			return err
-		}
-		if refusal != nil {
-			return t.finishCall(call, *refusal)
-		}
-		return t.serve(call, decl, rest)
-	}
-	place, refusal, err := t.place(call)
+	cleared, refusal, err := t.clear(call, rest)
 	if err != nil {
 		return err
 	}
 	if refusal != nil {
 		return t.finishCall(call, *refusal)
 	}
-	if err := t.startCall(call, place.confinement != nil); err != nil {
+	if decl := t.clientTool(call.Name); decl != nil {
+		return t.serve(call, decl, rest, cleared.row)
+	}
+	if err := t.startCall(call, &cleared); err != nil {
 		return err
 	}
 	if call.Name == "wait" {
@@ -62,8 +55,8 @@ func (t *task) runCall(call *model.Call, rest []model.Call) error {
 	}
 	ctx, cancel := context.WithCancel(t.ctx)
 	env := t.env(call)
-	place.into(env)
-	env.Beyond = beyond{t: t, call: call.ID, env: env, sandboxed: place.sandboxed}
+	cleared.into(env)
+	env.Beyond = beyond{t: t, call: call.ID, env: env, sandboxed: cleared.sandboxed, allowed: cleared.allowed}
 	res := work.Run(ctx, env, call.Arguments)
 	cancel()
 	if s := t.stopped(); s != nil {
@@ -107,17 +100,43 @@ func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 }
 
 // startCall commits the intent before anything happens.
-func (t *task) startCall(call *model.Call, sandboxed bool) error {
+func (t *task) startCall(call *model.Call, c *cleared) error {
 	shown, cut := cutCharacters(string(call.Arguments), shownArguments)
-	data := newObject().str("call_id", call.ID).str("name", call.Name).str("arguments", shown).
-		bool("arguments_truncated", cut).bool("sandboxed", sandboxed).done()
 	return t.e.store.Do("call_start", func(tx *store.Tx) error {
-		if err := tx.ExecuteCall(t.turn, call.ID); err != nil {
+		row, err := t.execute(tx, call.ID, c.row)
+		if err != nil {
 			return err
 		}
-		_, err := tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolStarted, data)
+		data := newObject().str("call_id", call.ID).str("name", call.Name).str("arguments", shown).
+			bool("arguments_truncated", cut)
+		if row != nil {
+			data.raw("approvals", encodeVerdicts(row.given(false)))
+			if row.OverturnedBy != nil {
+				data.str("overturned_by", *row.OverturnedBy)
+			}
+		}
+		_, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolStarted, data.bool("sandboxed", c.confinement != nil).done())
 		return err
 	})
+}
+
+// execute records that a call is about to run. Its row is read again here: a call
+// that gates were asked about starts only when each of them allowed it, on the
+// request that the task saw.
+func (t *task) execute(tx *store.Tx, callID string, seen *approvalRow) (*approvalRow, error) {
+	call, ok, err := store.CallByID(tx.Conn(), t.turn, callID)
+	if err != nil {
+		return nil, err
+	}
+	row, err := approvalOf(&call)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok, (row == nil) != (seen == nil), row != nil && (row.standing() != allowedByAll || row.Request != seen.Request):
+		return nil, protocol.Fail(protocol.StoreRowInvalid, "the call "+callID+" has no verdict that lets it start")
+	}
+	tx.AfterCommit(func() { t.e.withdraw(t.turn, callID) })
+	return row, tx.ExecuteCall(t.turn, callID)
 }
 
 // finishCall commits a call's result with all it brings.
@@ -152,7 +171,8 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 				return err
 			}
 		}
-		if err := tx.AnswerCall(t.turn, call.ID); err != nil {
+		row, err := t.e.answerCall(tx, t.turn, call.ID)
+		if err != nil {
 			return err
 		}
 		if head, err = t.e.showApart(tx, t.codec, t.bot, t.turn, node, apart); err != nil {
@@ -161,8 +181,10 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 		if err := t.addExternal(tx, res.External, call.Name); err != nil {
 			return err
 		}
-		_, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolCompleted, completedData(call.ID, node, &res))
-		return err
+		if _, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolCompleted, completedData(call.ID, node, &res, row)); err != nil {
+			return err
+		}
+		return t.e.askAgainAfter(tx, t.bot, t.turn, call.ID, &res)
 	})
 	if err != nil {
 		t.e.dropPictures(res.Pictures)
@@ -172,7 +194,9 @@ func (t *task) finishCallWith(call *model.Call, res tool.Result, procs []int64) 
 	return nil
 }
 
-func completedData(callID string, node int64, res *tool.Result) json.RawMessage {
+// completedData is the data of tool_completed. row is that of a call which was
+// judged and did not start, nil for any other.
+func completedData(callID string, node int64, res *tool.Result, row *approvalRow) json.RawMessage {
 	streams := make([]string, len(res.Artifacts))
 	for i, a := range res.Artifacts {
 		streams[i] = a.Stream
@@ -182,6 +206,9 @@ func completedData(callID string, node int64, res *tool.Result) json.RawMessage 
 		o.int("note", node)
 	} else {
 		o.null("note")
+	}
+	if row != nil {
+		judgedData(o, row)
 	}
 	if res.External {
 		o.bool("external", true)

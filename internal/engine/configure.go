@@ -15,7 +15,7 @@ import (
 // settings, reasoning and budget at its next model call; the model and the
 // workspace are those of later turns (protocol.md 7).
 func (e *Engine) Configure(req *protocol.Configure) (*protocol.Bot, *protocol.Error) {
-	place, err := checkConfigure(req)
+	place, err := e.checkConfigure(req)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,11 @@ func (e *Engine) configure(req *protocol.Configure, place folder) (*protocol.Bot
 				return err
 			}
 		}
-		_, err = tx.AddEvent(bot.ID, bot.Name, 0, protocol.KindConfigured, newObject().strs("changed", changed).done())
+		data := newObject().strs("changed", changed)
+		if contains(changed, "gates") {
+			data.raw("gates", gatesText(bot.Gates))
+		}
+		_, err = tx.AddEvent(bot.ID, bot.Name, 0, protocol.KindConfigured, data.done())
 		return err
 	})
 	return &record, err
@@ -147,12 +151,14 @@ func placesAsked(r *protocol.Configure) (names []string) {
 
 // checkConfigure makes the checks that need no store, and looks at the
 // workspace.
-func checkConfigure(r *protocol.Configure) (place folder, err *protocol.Error) {
+func (e *Engine) checkConfigure(r *protocol.Configure) (place folder, err *protocol.Error) {
 	if n, ok := r.BudgetTokens.Get(); ok && n <= 0 {
 		return place, protocol.Fail(protocol.InvalidBudget, "budget_tokens is above 0; null is no budget")
 	}
-	if len(r.Gates.Or(nil)) > 0 {
-		return place, protocol.Fail(protocol.InvalidGate, "this daemon keeps no approval gates (its capabilities lack approvals)")
+	for _, g := range r.Gates.Or(nil) {
+		if err := e.checkGate(g); err != nil {
+			return place, err
+		}
 	}
 	if path, ok := r.Workspace.Get(); ok {
 		if path == "" {
@@ -209,6 +215,15 @@ func (e *Engine) reconfigure(bot *store.Bot, r *protocol.Configure, place folder
 		changed = append(changed, "client_tools")
 		if err := e.redeclare(bot, r.ClientTools.Or(nil)); err != nil {
 			return nil, err
+		}
+	}
+	if !r.Gates.IsZero() {
+		was := bot.Gates
+		if err := regate(bot, r.Gates.Or(nil)); err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(was, bot.Gates) {
+			changed = append(changed, "gates")
 		}
 	}
 	return changed, nil

@@ -39,7 +39,7 @@ func (e *Engine) create(by *Owner, req *protocol.Create, b *store.Bot, tries int
 	var record protocol.Bot
 	e.admissions <- struct{}{}
 	e.store.Go("create", func(tx *store.Tx) error {
-		if err := insertBot(tx, by, req, b); err != nil {
+		if err := e.insertBot(tx, by, req, b); err != nil {
 			return err
 		}
 		if ok, err := held.current(e, tx.Conn()); err != nil || !ok {
@@ -62,7 +62,7 @@ func (e *Engine) create(by *Owner, req *protocol.Create, b *store.Bot, tries int
 
 // newBot checks a request as far as that needs no store.
 func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
-	if err := checkShape(r); err != nil {
+	if err := e.checkShape(r); err != nil {
 		return nil, err
 	}
 	place := checkFolder(r.Workspace)
@@ -97,20 +97,21 @@ func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 	if err := e.checkCompaction(b); err != nil {
 		return nil, err
 	}
+	if err := gatesNameTools(ownGate(r.Approve, r.Approver, r.ApproveExpireMS), b); err != nil {
+		return nil, err
+	}
 	return b, e.givenSettings(r.Settings, &b.Settings)
 }
 
 // checkShape makes the first checks of create and fork.
-func checkShape(r *protocol.Create) *protocol.Error {
-	budget, hasBudget := r.BudgetTokens.Get()
-	_, hasExpiry := r.ApproveExpireMS.Get()
-	switch {
-	case hasBudget && budget <= 0:
+func (e *Engine) checkShape(r *protocol.Create) *protocol.Error {
+	if budget, given := r.BudgetTokens.Get(); given && budget <= 0 {
 		return protocol.Fail(protocol.InvalidBudget, "budget_tokens is above 0")
-	case hasExpiry && r.Approve == nil && r.Approver == "":
-		return protocol.Fail(protocol.InvalidApproveExpiry, "approve_expire_ms goes with a gate")
-	case r.Approve != nil || r.Approver != "":
-		return protocol.Fail(protocol.InvalidGate, "this daemon keeps no approval gates (its capabilities lack approvals)")
+	}
+	if err := e.checkGateAsked(r.Approve, r.Approver, r.ApproveExpireMS); err != nil {
+		return err
+	}
+	switch {
 	case !protocol.ValidBotName(r.Bot):
 		return protocol.Fail(protocol.InvalidName, "a bot's name is 1 to 128 bytes of letters, digits, - _ . and begins with neither - nor .")
 	case (r.CreatedBy == "") != (r.CreatedByID == 0):
@@ -174,8 +175,11 @@ func (e *Engine) checkCompaction(b *store.Bot) *protocol.Error {
 }
 
 // insertBot makes the checks that need the store and writes the row.
-func insertBot(tx *store.Tx, by *Owner, r *protocol.Create, b *store.Bot) error {
+func (e *Engine) insertBot(tx *store.Tx, by *Owner, r *protocol.Create, b *store.Bot) error {
 	if err := admitBot(tx.Conn(), by, protocol.OpCreate, b, r.From); err != nil {
+		return err
+	}
+	if err := inheritGates(tx.Conn(), b, nil, ownGate(r.Approve, r.Approver, r.ApproveExpireMS)); err != nil {
 		return err
 	}
 	if err := tx.InsertBot(b); err != nil {
@@ -215,7 +219,7 @@ func admitBot(c *store.Conn, by *Owner, op string, b *store.Bot, from *protocol.
 func createdData(b *store.Bot) *object {
 	return newObject().int("id", b.ID).str("provider", b.Provider).str("model", b.Model).
 		orNull("workspace", b.Workspace).str("status", b.Status).null("running_turn").
-		orNull("created_by", b.CreatedBy).intOrNull("created_by_id", b.CreatedByID).raw("gates", []byte("[]"))
+		orNull("created_by", b.CreatedBy).intOrNull("created_by_id", b.CreatedByID).raw("gates", gatesText(b.Gates))
 }
 
 // record is a bot as the wire gives it.
@@ -233,6 +237,16 @@ func (e *Engine) record(b *store.Bot) protocol.Bot {
 		Denials: map[string]protocol.Denials{}, WritableRoots: []string{}, UnixSockets: []string{}, ClientTools: []protocol.ClientTool{},
 	}
 	recordHold(&r, b)
+	if gates, err := gatesIn(b.ID, b.Gates); err != nil {
+		e.cfg.Log.Error("a bot's record is not whole", "error", err)
+	} else {
+		r.Gates = append(r.Gates, gates...)
+	}
+	if counts, err := countsOf(b); err != nil {
+		e.cfg.Log.Error("a bot's record is not whole", "error", err)
+	} else {
+		r.Denials = counts.record()
+	}
 	r.Settings = b.Settings
 	if b.AllowedSet {
 		r.Allowed = &b.Allowed

@@ -132,6 +132,7 @@ func (e *Engine) endTurn(tx *store.Tx, botID, turnID int64, end ending) error {
 	tx.AfterCommit(func() { // last: whom these ends woke stands before ready work
 		e.unpark(botID)
 		e.leaveServed(turnID, true)
+		e.withdraw(turnID, "")
 		e.goIdle(botID)
 	})
 	return e.retain(tx, &bot, turnID)
@@ -191,6 +192,13 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 		if call.Status == "executing" && (call.CallID != park.CallID || handedOver(&call)) {
 			code, detail, mark = protocol.ToolOutcomeUnknown, outcomeUnknownDetail, "outcome_unknown"
 		}
+		row, err := approvalOf(&call)
+		if err != nil {
+			row = nil // the call does not run, whatever was said of it
+		}
+		if call.Status == "planned" && row != nil && row.standing() == deniedByOne {
+			code, detail, mark = deniedCode(row)
+		}
 		item := codec.Result(model.Result{CallID: call.CallID, Output: tool.FailureText(string(code), detail), Failed: true})
 		node, err := tx.AppendNode(bot.Head, store.NewNode{Item: item})
 		if err != nil {
@@ -203,9 +211,13 @@ func (e *Engine) closeCalls(tx *store.Tx, bot *store.Bot, turn int64) (int, erro
 		if err := tx.AnswerCall(turn, call.CallID); err != nil {
 			return 0, err
 		}
-		data := newObject().str("call_id", call.CallID).int("node", node).strs("artifacts", nil).
-			null("note").bool(mark, true).done()
-		if _, err := tx.AddEvent(bot.ID, bot.Name, turn, protocol.KindToolCompleted, data); err != nil {
+		data := newObject().str("call_id", call.CallID).int("node", node).strs("artifacts", nil).null("note")
+		if mark == "" {
+			judgedData(data, row)
+		} else {
+			data.bool(mark, true)
+		}
+		if _, err := tx.AddEvent(bot.ID, bot.Name, turn, protocol.KindToolCompleted, data.done()); err != nil {
 			return 0, err
 		}
 	}

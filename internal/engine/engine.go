@@ -102,6 +102,7 @@ type Engine struct {
 	procs     processes
 	served    served
 	cord      cord
+	verdicts  verdicts
 	looks     looks
 	ruleSets  ruleSets
 	// The creations and submissions at the store's worker, as many as may be
@@ -144,6 +145,7 @@ func New(cfg Config) *Engine {
 	e.toolSets.init(e)
 	e.procs.init()
 	e.served.init()
+	e.verdicts.init()
 	e.looks.init()
 	return e
 }

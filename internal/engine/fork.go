@@ -85,7 +85,7 @@ func (f *forking) check() *protocol.Error {
 		Bot: r.Bot, BudgetTokens: r.BudgetTokens, CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID,
 		Approve: r.Approve, Approver: r.Approver, ApproveExpireMS: r.ApproveExpireMS,
 	}
-	if err := checkShape(like); err != nil {
+	if err := f.e.checkShape(like); err != nil {
 		return err
 	}
 	return f.folder.err
@@ -117,6 +117,13 @@ func (f *forking) job(tx *store.Tx) (*store.Bot, error) {
 	}
 	b.Note, b.Compaction, b.Elision, b.ContextStart = at.Note, at.Compaction, at.Elision, at.ContextStart
 	if err := admitBot(c, f.by, protocol.OpFork, b, r.From); err != nil {
+		return nil, err
+	}
+	own := ownGate(r.Approve, r.Approver, r.ApproveExpireMS)
+	if err := gatesNameTools(own, b); err != nil {
+		return nil, err
+	}
+	if err := inheritGates(c, b, &src, own); err != nil {
 		return nil, err
 	}
 	if err := f.write(tx, &src, b); err != nil {

@@ -66,6 +66,7 @@ type parkedTurn struct {
 	name   string
 	turn   int64
 	kind   string
+	callID string    // that it waits on; "" when paced
 	since  time.Time // of a paced one: the beginning
 	waiter *waiter
 }
@@ -116,7 +117,12 @@ func (t *task) parkWith(rec parkRecord, also func(*store.Tx) error) error {
 		if _, err := tx.AddEvent(t.bot, t.name, t.turn, kind, data); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { parked = t.e.enterParked(t.bot, t.name, t.turn, &rec) })
+		tx.AfterCommit(func() {
+			parked = t.e.enterParked(t.bot, t.name, t.turn, &rec)
+			if rec.Kind == parkVerdict {
+				t.e.parkOn(t.turn, rec.CallID, true)
+			}
+		})
 		return nil
 	})
 	if err != nil {
@@ -131,6 +137,9 @@ func waitingData(rec *parkRecord) json.RawMessage {
 	if rec.Kind == parkServed {
 		return newObject().str("call_id", rec.CallID).bool("served", true).intOrNull("deadline_ms", rec.DeadlineMS).done()
 	}
+	if rec.Kind == parkVerdict {
+		return newObject().str("call_id", rec.CallID).bool("approval", true).intOrNull("deadline_ms", rec.DeadlineMS).done()
+	}
 	return newObject().str("call_id", rec.CallID).strs("handles", rec.Handles).
 		intOrNull("deadline_ms", rec.DeadlineMS).bool("any", rec.Any).done()
 }
@@ -141,9 +150,9 @@ const longestClosure = time.Hour
 
 // enterParked puts a parked turn into the registry in place of its task.
 func (e *Engine) enterParked(bot int64, name string, turn int64, rec *parkRecord) *parkedTurn {
-	p := &parkedTurn{bot: bot, name: name, turn: turn, kind: rec.Kind}
+	p := &parkedTurn{bot: bot, name: name, turn: turn, kind: rec.Kind, callID: rec.CallID}
 	var deadline time.Time
-	if rec.DeadlineMS != 0 && rec.Kind != parkServed { // a served call has its own, live or parked
+	if rec.DeadlineMS != 0 && rec.Kind != parkServed && rec.Kind != parkVerdict { // those calls have their own
 		deadline = e.deadline(rec.DeadlineMS)
 	}
 	if rec.Kind == parkPaced {
@@ -264,6 +273,9 @@ func (e *Engine) resume(tx *store.Tx, p *parkedTurn) (*task, error) {
 		e.mu.Lock()
 		delete(e.parked, p.bot)
 		e.mu.Unlock()
+		if rec.Kind == parkVerdict {
+			e.parkOn(p.turn, rec.CallID, false)
+		}
 	})
 	t.runAfter(tx)
 	return t, nil
@@ -281,7 +293,9 @@ func (t *task) takeUp() error {
 		t.attempts, t.callSpent = rec.CallAttempts, time.Duration(rec.CallSpentMS)*time.Millisecond
 		return nil
 	}
-	if rec.Kind == parkServed { // its result was committed as it came
+	if rec.Kind == parkServed || rec.Kind == parkVerdict {
+		// A served call's result was committed as it came; a judged call is the
+		// first of what is left.
 		return t.runCalls(fromParked(rec.Pending))
 	}
 	call := model.Call{ID: rec.CallID, Name: "wait"}
@@ -304,9 +318,10 @@ func (e *Engine) registerParked() error {
 		rec parkRecord
 	}
 	var list []found
+	var waiting []*announced
 	var bad error
 	err := e.read(context.Background(), "parked", func(c *store.Conn) error {
-		list = nil
+		list, waiting = nil, nil
 		type row struct {
 			turn int64
 			bot  string
@@ -328,6 +343,7 @@ func (e *Engine) registerParked() error {
 			if err != nil {
 				return err
 			}
+			waiting = append(waiting, e.storedApprovals(c, bot.ID, r.bot, r.turn)...)
 			list = append(list, found{e.enterParked(bot.ID, r.bot, r.turn, &r.rec), r.rec})
 		}
 		return nil
@@ -338,9 +354,15 @@ func (e *Engine) registerParked() error {
 	if err != nil {
 		return err
 	}
+	e.restoreApprovals(waiting)
 	for _, f := range list {
 		if f.rec.Kind == parkServed {
 			if err := e.restoreServed(f.p, f.rec.CallID); err != nil {
+				return err
+			}
+		}
+		if f.rec.Kind == parkVerdict {
+			if err := e.restoreVerdict(f.p); err != nil {
 				return err
 			}
 		}

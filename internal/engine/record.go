@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 
 	"agent/internal/model"
 	"agent/internal/store"
@@ -11,6 +12,21 @@ import (
 // record commits a model's response: its items, what it used and the calls it
 // plans, all before any of them runs (runtime.md 25). It gives the calls.
 func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
+	var plan *gatePlan // made only for a bot that has gates: the commit says so
+	for range settleTries {
+		calls, err := t.recordPlanned(v, done, plan)
+		if !errors.Is(err, errSettleAgain) {
+			return calls, err
+		}
+		if plan, err = t.planGates(done); err != nil {
+			return nil, err
+		}
+	}
+	return nil, protocol.Fail(protocol.BotBusy, "the gates or the sandbox of "+t.name+" keep changing")
+}
+
+// recordPlanned is record by a plan of what waits for verdicts.
+func (t *task) recordPlanned(v *view, done *model.Completion, plan *gatePlan) ([]model.Call, error) {
 	var head int64
 	nodes := make([]int64, 0, len(done.Items))
 	spend := spendOf(done.Usage)
@@ -30,7 +46,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 		if err := t.addUsage(tx, done.Usage); err != nil {
 			return err
 		}
-		if err := t.planCalls(tx, head, done.Calls); err != nil {
+		if err := t.planCalls(tx, nodes, done.Calls, plan); err != nil {
 			return err
 		}
 		if err := t.moveWindow(tx, v); err != nil {
@@ -57,7 +73,7 @@ func (t *task) record(v *view, done *model.Completion) ([]model.Call, error) {
 	return done.Calls, nil
 }
 
-func (t *task) planCalls(tx *store.Tx, node int64, calls []model.Call) error {
+func (t *task) planCalls(tx *store.Tx, nodes []int64, calls []model.Call, plan *gatePlan) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -66,11 +82,11 @@ func (t *task) planCalls(tx *store.Tx, node int64, calls []model.Call) error {
 		return err
 	}
 	for i, c := range calls {
-		if err := tx.PlanCall(t.turn, t.bot, node, store.ToolCall{CallID: c.ID, Name: c.Name, Seq: last + 1 + i}); err != nil {
+		if err := tx.PlanCall(t.turn, t.bot, nodes[len(nodes)-1], store.ToolCall{CallID: c.ID, Name: c.Name, Seq: last + 1 + i}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return t.announce(tx, plan, calls, last+1, nodes)
 }
 
 // moveWindow records where the view of the answered request started.

@@ -91,10 +91,10 @@ func setServed(tx *store.Tx, turn int64, callID string, row *servedRow) error {
 }
 
 // serve runs a call of a client's tool: it is announced, handed to who serves
-// its tag, and waits, live for a while and then parked. This daemon has no
-// sandbox and no gates: a gated call is handed over as any other.
-func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.Call) error {
-	sc, expires, err := t.announceServed(call, decl)
+// its tag, and waits, live for a while and then parked. judged is the row of a
+// gated call, which every gate allowed; nil for one that none was asked about.
+func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.Call, judged *approvalRow) error {
+	sc, expires, err := t.announceServed(call, decl, judged)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.C
 }
 
 // announceServed commits that the call is under way, with its event.
-func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool) (sc *servedCall, expires int64, err error) {
+func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool, judged *approvalRow) (sc *servedCall, expires int64, err error) {
 	var node int64
 	err = t.e.read(t.ctx, "call_node", func(c *store.Conn) (err error) {
 		node, err = t.callNode(c, call.ID)
@@ -132,7 +132,7 @@ func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool) (sc *
 		int("node", node).str("tag", decl.Tag).done()
 	sc = &servedCall{bot: t.bot, name: t.name, turn: t.turn, callID: call.ID, tool: call.Name, tag: decl.Tag, live: true, answered: make(chan struct{})}
 	err = t.e.store.Do("call_start", func(tx *store.Tx) (err error) {
-		if err := tx.ExecuteCall(t.turn, call.ID); err != nil {
+		if _, err := t.execute(tx, call.ID, judged); err != nil {
 			return err
 		}
 		if row.Cursor, err = tx.AddEvent(t.bot, t.name, t.turn, protocol.KindToolRequested, data); err != nil {
@@ -313,7 +313,7 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 	if err := e.keepArtifacts(tx, turn, call.CallID, res); err != nil {
 		return err
 	}
-	if err := tx.AnswerCall(turn, call.CallID); err != nil {
+	if _, err := e.answerCall(tx, turn, call.CallID); err != nil {
 		return err
 	}
 	head, err := e.showApart(tx, codec, bot.ID, turn, node, apart)
@@ -325,7 +325,10 @@ func (e *Engine) endServed(tx *store.Tx, bot *store.Bot, call *store.ToolCall, r
 			return err
 		}
 	}
-	if _, err := tx.AddEvent(bot.ID, bot.Name, turn, protocol.KindToolCompleted, completedData(call.CallID, node, res)); err != nil {
+	if _, err := tx.AddEvent(bot.ID, bot.Name, turn, protocol.KindToolCompleted, completedData(call.CallID, node, res, nil)); err != nil {
+		return err
+	}
+	if err := e.askAgainAfter(tx, bot.ID, turn, call.CallID, res); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {

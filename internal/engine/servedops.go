@@ -112,6 +112,9 @@ func (e *Engine) Unserve(srv Server) {
 	e.served.mu.Lock()
 	e.served.tags.drop(srv)
 	e.served.mu.Unlock()
+	e.verdicts.mu.Lock()
+	e.verdicts.tags.drop(srv)
+	e.verdicts.mu.Unlock()
 }
 
 // ToolCalls is a page of the calls that wait for a result. What the session
@@ -267,10 +270,14 @@ func (e *Engine) toolCall(c *store.Conn, sc *servedCall) (entry protocol.ToolCal
 	if err != nil {
 		return entry, false, err
 	}
+	verdicts, err := verdictsOf(&call)
+	if err != nil {
+		return entry, false, err
+	}
 	entry = protocol.ToolCall{
 		Bot: bot.Name, Turn: sc.turn, Tag: row.Tag, CallID: sc.callID, Request: row.Request, Name: call.Name, Node: row.Node,
 		Workspace: effective(turn.Workspace, bot.Workspace), BotID: bot.ID, Sandbox: protocol.SandboxFull, WritableRoots: []string{},
-		Network: true, Approvals: []protocol.Verdict{}, AnnouncedMS: row.AnnouncedMS, ExpiresMS: row.ExpiresMS,
+		Network: true, Approvals: verdicts, AnnouncedMS: row.AnnouncedMS, ExpiresMS: row.ExpiresMS,
 	}
 	for i := range d.Calls {
 		if d.Calls[i].ID == sc.callID {

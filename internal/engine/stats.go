@@ -10,6 +10,7 @@ func (e *Engine) Stats() *protocol.Stats {
 	l := e.cfg.Limits
 	running, lined := e.procs.counts()
 	served, requests := e.served.stats()
+	approvers, gates := e.verdicts.stats()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tokens := e.totals
@@ -20,7 +21,7 @@ func (e *Engine) Stats() *protocol.Stats {
 		WaitingTurns: waiting, PacedTurns: paced, Handles: protocol.HandleStats{Waiters: e.waits.waiters()},
 		ActiveTurns: int64(len(e.live)), ActiveLimit: l.Active, QueuedTurns: turns, PendingBytes: bytes,
 		PendingLimit: l.Pending, PendingBytesLimit: l.PendingBytes, ProcessLimit: l.Processes,
-		Approvers: []string{}, ServedTools: served, ToolRequests: requests, Companions: []protocol.Companion{},
+		ApprovalRequests: gates, Approvers: approvers, ServedTools: served, ToolRequests: requests, Companions: []protocol.Companion{},
 		Tokens: tokens, Draining: e.draining || e.closing, Paused: e.pause,
 	}
 }

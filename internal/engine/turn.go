@@ -76,10 +76,11 @@ type task struct {
 
 // stop is why a turn is ended from outside; the first one wins.
 type stop struct {
-	err   protocol.Code // cancelled, paused, daemon_shutdown
-	why   string
+	err  protocol.Code // cancelled, paused, daemon_shutdown, approvals_unserved
+	why  string
+	kind tool.StopCause
+
 	facts map[string]json.RawMessage
-	kind  tool.StopCause
 }
 
 func (s *stop) Error() string { return string(s.err) }
@@ -258,7 +259,7 @@ func (t *task) loop() ending {
 		}
 		calls, err := t.record(v, done)
 		if err != nil {
-			return failed(err)
+			return t.endOf(err)
 		}
 		if len(calls) == 0 && !done.Continue {
 			if took, err := t.absorb(); err != nil {

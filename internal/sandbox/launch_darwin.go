@@ -21,6 +21,9 @@ type seatbelt struct {
 	cacheDir string // the person's DARWIN_USER_CACHE_DIR, real; "" where there is none
 }
 
+// itself is the daemon's own program.
+func (l *Launcher) itself() (string, error) { return RealPath(l.Helper) }
+
 // Command is a command that is ready to start confined. The caller starts Argv
 // with Env in Dir, in a session of its own, and calls Started once it has, or
 // Close when it does not.

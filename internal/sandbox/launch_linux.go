@@ -23,6 +23,9 @@ type Launcher struct {
 	tried   bool
 }
 
+// itself is the program that runs now, whatever its path leads to by now.
+func (l *Launcher) itself() (string, error) { return "/proc/self/exe", nil }
+
 // Command is a command that is ready to start confined. The caller starts Argv
 // with Env in a session of its own, with Files behind the three standard ones,
 // and calls Started once it has, or Close when it does not.

@@ -67,14 +67,14 @@ var (
 	qBotInsert       = stmt(`INSERT INTO bots (name, id, head, status, provider, family, model, instructions,
 		reasoning, tools, allowed, settings, workspace, budget_tokens, tokens_used, input_tokens,
 		cached_input_tokens, context_start, note, compaction, elision, compaction_instructions, compaction_model,
-		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor, client_tools, sandbox, rules)
+		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor, client_tools, sandbox, rules, gates)
 		VALUES (?1, ?2, ?3, 'idle', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0, 0, ?14, ?15, ?16, ?17, ?18, ?19,
-		?20, ?21, ?22, ?23, ?24, 0, ?25, ?26, ?27)`)
+		?20, ?21, ?22, ?23, ?24, 0, ?25, ?26, ?27, ?28)`)
 	qBotThinkLike = stmt(`UPDATE bots SET (prefix, below, "from", "to", elided) =
 		(SELECT prefix, below, "from", "to", elided FROM bots WHERE id = ?2) WHERE id = ?1`)
 
 	qBotConfigure = stmt(`UPDATE bots SET settings = ?2, workspace = ?3, budget_tokens = ?4, reasoning = ?5,
-		provider = ?6, model = ?7, client_tools = ?8, sandbox = ?9, rules = ?10 WHERE id = ?1`)
+		provider = ?6, model = ?7, client_tools = ?8, sandbox = ?9, rules = ?10, gates = ?11 WHERE id = ?1`)
 
 	qBotRun = stmt(`UPDATE bots SET status = 'running', running_turn = ?2, head = ?3, closed = ?3
 		WHERE id = ?1 AND running_turn IS NULL`)
@@ -199,18 +199,18 @@ func (tx *Tx) InsertBot(b *Bot) error {
 		nullInt(b.ContextStart), nullInt(b.Note), nullInt(b.Compaction), nullInt(b.Elision),
 		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy), nullInt(b.CreatedByID),
 		nullInt(b.CacheBot), b.Fallbacks, b.ClosedToBots, nullRaw(b.ClientTools),
-		nullRaw(b.Sandbox), null(b.Rules))
+		nullRaw(b.Sandbox), null(b.Rules), nullRaw(b.Gates))
 }
 
 // ConfigureBot writes what may be replaced of a bot: settings, workspace,
-// budget, reasoning, model and client tools.
+// budget, reasoning, model, client tools, confinement and gates.
 func (tx *Tx) ConfigureBot(b *Bot) error {
 	settings, err := settingsText(b.Settings)
 	if err != nil {
 		return err
 	}
 	return tx.mustChange(qBotConfigure, b.ID, settings, null(b.Workspace), nullInt(b.Budget), null(b.Reasoning), b.Provider, b.Model, nullRaw(b.ClientTools),
-		nullRaw(b.Sandbox), null(b.Rules))
+		nullRaw(b.Sandbox), null(b.Rules), nullRaw(b.Gates))
 }
 
 // settingsText is a bot's settings as their column holds them.

@@ -13,6 +13,9 @@ type ToolCall struct {
 	Seq    int
 	Status string          // planned, executing, completed (turn_states.go)
 	Served json.RawMessage // of a client's tool, once it was requested
+	// Approval is how the call stands with the gates that were asked; nil for one
+	// that none was asked about.
+	Approval json.RawMessage
 }
 
 // ArtifactRow is a retained stream: Data, as Pack gives it, of at most 1 MiB, or
@@ -40,7 +43,7 @@ const maxSeen = 1024
 
 var (
 	qCallPlan = stmt(`INSERT INTO tools (turn, call_id, name, seq, status) VALUES (?1, ?2, ?3, ?4, 'planned')`)
-	qCallOpen = stmt(`SELECT call_id, name, seq, status, served FROM tools
+	qCallOpen = stmt(`SELECT call_id, name, seq, status, served, approval FROM tools
 		WHERE turn = ?1 AND status IN ('planned', 'executing') ORDER BY seq`)
 	qCallLast  = stmt(`SELECT ifnull(max(seq), -1) FROM tools WHERE turn = ?1`)
 	qCallExist = stmt(`SELECT 1 FROM tools WHERE turn = ?1 AND call_id = ?2`)

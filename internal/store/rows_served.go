@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	qCallGet    = stmt(`SELECT call_id, name, seq, status, served FROM tools WHERE turn = ?1 AND call_id = ?2`)
+	qCallGet    = stmt(`SELECT call_id, name, seq, status, served, approval FROM tools WHERE turn = ?1 AND call_id = ?2`)
 	qCallServed = stmt(`UPDATE tools SET served = ?3 WHERE turn = ?1 AND call_id = ?2`)
 )
 
@@ -18,7 +18,10 @@ func CallByID(c *sqlite.Conn, turn int64, callID string) (call ToolCall, ok bool
 }
 
 func scanCall(s *sqlite.Stmt) ToolCall {
-	return ToolCall{CallID: s.ColumnText(0), Name: s.ColumnText(1), Seq: s.ColumnInt(2), Status: s.ColumnText(3), Served: colJSON(s, 4)}
+	return ToolCall{
+		CallID: s.ColumnText(0), Name: s.ColumnText(1), Seq: s.ColumnInt(2), Status: s.ColumnText(3),
+		Served: colJSON(s, 4), Approval: colJSON(s, 5),
+	}
 }
 
 // SetServed records how a call of a client's tool stands with its server.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"agent/internal/sandbox"
@@ -12,8 +13,9 @@ import (
 )
 
 // inside refuses changes of files that leave the bot's sandbox. The paths are
-// real as far as they exist (sandbox.md 6.1). Without a sandbox nothing is
-// refused.
+// real as far as they exist (sandbox.md 6.1). A call that somebody allowed to
+// leave it changes what they were shown and nothing else. Without a sandbox
+// nothing is refused.
 func (e *Env) inside(paths ...string) *Failure {
 	if e.Confinement == nil {
 		return nil
@@ -22,26 +24,54 @@ func (e *Env) inside(paths ...string) *Failure {
 	if err != nil {
 		return confineFailure(err)
 	}
+	if e.Outside != nil {
+		return e.judged(paths...)
+	}
 	for _, path := range paths {
 		if !plan.Inside(path) {
 			return failuref(protocol.EscalationRefused, "%s is outside what this bot may write (%s), and no approval gate of it covers that: "+
-				"nothing was written; write below a writable folder, or say what you need", path, writableFolders(plan))
+				"nothing was written; write below a writable folder, or say what you need; the person may set a gate (agent configure --approval manual)",
+				path, writableFolders(plan))
 		}
 	}
 	return nil
 }
 
-// changeInside has the helper in the sandbox change files.
-func (e *Env) changeInside(ctx context.Context, given string, ops ...sandbox.Op) error {
-	plan, err := e.Confinement.plan(sandbox.Call{Cwd: e.Workspace})
-	if err != nil {
-		return confineFailure(err)
+// judged refuses paths that are not among those that were allowed.
+func (e *Env) judged(paths ...string) *Failure {
+	for _, path := range paths {
+		if !slices.Contains(e.Outside, path) {
+			return failuref(protocol.PathChanged, "%s is not what was judged: the path leads elsewhere by now; nothing was written", path)
+		}
 	}
+	return nil
+}
+
+// carryOut has the helper make changes, in the sandbox or, for a call that was
+// allowed to leave it, by the same rules outside.
+func (e *Env) carryOut(ctx context.Context, ops []sandbox.Op) (sandbox.Reply, error) {
+	if e.Outside == nil {
+		plan, err := e.Confinement.plan(sandbox.Call{Cwd: e.Workspace})
+		if err != nil {
+			return sandbox.Reply{}, err
+		}
+		return e.Confinement.Launcher.Change(ctx, plan, ops)
+	}
+	for _, op := range ops {
+		if f := e.judged(op.Path); f != nil {
+			return sandbox.Reply{}, f
+		}
+	}
+	return e.Confinement.Launcher.ChangeOutside(ctx, ops)
+}
+
+// changeInside has the helper change files of a confined call.
+func (e *Env) changeInside(ctx context.Context, given string, ops ...sandbox.Op) error {
 	if err := e.Processes.Acquire(ctx); err != nil {
 		return failuref(protocol.Cancelled, "the turn ended before the file was changed")
 	}
 	defer e.Processes.Release()
-	reply, err := e.Confinement.Launcher.Change(ctx, plan, ops)
+	reply, err := e.carryOut(ctx, ops)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failuref(protocol.Cancelled, "%s: the turn ended while the file was being changed", given)
@@ -49,6 +79,9 @@ func (e *Env) changeInside(ctx context.Context, given string, ops ...sandbox.Op)
 		return fileFailure(protocol.IoError, given, confineIO(err))
 	case reply.OK:
 		return nil
+	}
+	if e.Outside != nil && reply.Code == sandbox.ReplySymlink {
+		return failuref(protocol.PathChanged, "%s: a symbolic link was put in its way since it was judged: %s", given, reply.Message)
 	}
 	switch reply.Code {
 	case sandbox.ReplyChanged, sandbox.ReplyExists, sandbox.ReplyMissing:

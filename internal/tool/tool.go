@@ -41,6 +41,9 @@ type Env struct {
 	// Confinement holds the call's commands and changes; nil for a call that
 	// runs outside every sandbox.
 	Confinement *Confinement
+	// Outside are the real paths that somebody allowed a confined call to change,
+	// though they leave the sandbox: those and no others. Nil: none.
+	Outside []string
 	// FilesDir is the bot's folder for spilled output, made when first needed,
 	// 0700 (runtime.md 12).
 	FilesDir string

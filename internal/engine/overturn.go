@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"agent/internal/model"
+	"agent/internal/rules"
+	"agent/internal/store"
+	"agent/internal/tool"
+	"agent/protocol"
+)
+
+// A person may allow, after it was denied, that a call runs once when the model
+// makes it again: exactly that tool, arguments, folder, files and cause
+// (approvals.md 6). A bot's row keeps those allows, and which calls were its
+// newest gated ones.
+
+const (
+	keptGated    = 50
+	overturnLife = 60 * 60 * 1000 // milliseconds
+)
+
+type overturns struct {
+	Recent []gatedCall `json:"recent,omitempty"` // oldest first
+	Allows []overturn  `json:"allows,omitempty"`
+}
+
+type gatedCall struct {
+	Turn   int64  `json:"turn"`
+	CallID string `json:"call_id"`
+}
+
+// overturn is an allow for one call. It holds while the bot's gates and rules are
+// those that it was given under.
+type overturn struct {
+	Call  string `json:"call"` // a digest of what must be the same
+	Under string `json:"under"`
+	By    string `json:"by,omitempty"`
+	AtMS  int64  `json:"at_ms"`
+}
+
+func overturnsOf(c *store.Conn, bot int64) (o overturns, err error) {
+	raw, err := store.Overturns(c, bot)
+	if err != nil || raw == nil {
+		return o, err
+	}
+	if json.Unmarshal(raw, &o) != nil {
+		return o, protocol.Fail(protocol.StoreRowInvalid, fmt.Sprintf("bots %d: overturns cannot be read", bot))
+	}
+	return o, nil
+}
+
+func (o *overturns) keep(tx *store.Tx, bot int64) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return tx.SetOverturns(bot, raw)
+}
+
+// sameCall digests what makes a call the same as another.
+func sameCall(name string, args json.RawMessage, folder, cause string, paths []string) string {
+	return digest(append([]string{name, string(args), folder, cause}, paths...)...)
+}
+
+// sameJudge digests what an allow holds under: the gates and the rules.
+func sameJudge(gates []byte, rulesRef string) string { return digest(string(gates), rulesRef) }
+
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// rememberGated notes calls among the newest that gates were asked about.
+func rememberGated(tx *store.Tx, bot, turn int64, list []announcement) error {
+	o, err := overturnsOf(tx.Conn(), bot)
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		if one.row.Request == 1 {
+			o.Recent = append(o.Recent, gatedCall{turn, one.callID})
+		}
+	}
+	if n := len(o.Recent) - keptGated; n > 0 {
+		o.Recent = slices.Delete(o.Recent, 0, n)
+	}
+	return o.keep(tx, bot)
+}
+
+// overturned uses up the allow that a person gave for this very call, if there is
+// one: then every gate of row has its verdict.
+func (t *task) overturned(tx *store.Tx, call *model.Call, row *approvalRow, gates []byte, rulesRef string) (bool, error) {
+	o, err := overturnsOf(tx.Conn(), t.bot)
+	if err != nil {
+		return false, err
+	}
+	now := t.e.nowMS()
+	same := sameCall(call.Name, call.Arguments, row.Folder, row.Cause, row.Paths)
+	under := sameJudge(gates, rulesRef)
+	at := slices.IndexFunc(o.Allows, func(a overturn) bool {
+		return a.Call == same && a.Under == under && now >= a.AtMS && now < a.AtMS+overturnLife
+	})
+	if at < 0 {
+		return false, nil
+	}
+	by := o.Allows[at].By
+	for i := range row.Gates {
+		g := &row.Gates[i]
+		g.Decision, g.AnsweredMS = protocol.Allow, now
+		if by != "" {
+			g.By = &by
+		}
+	}
+	row.OverturnedBy = &by
+	o.Allows = slices.Delete(o.Allows, at, at+1)
+	if err := setApproval(tx, t.turn, call.ID, row); err != nil {
+		return false, err
+	}
+	return true, o.keep(tx, t.bot)
+}
+
+// overturn records a one-time allow for a call that ended denied.
+func (e *Engine) overturn(r *protocol.Answer) (*protocol.Answered, *protocol.Error) {
+	var forbidden error
+	err := e.read(e.looks.ctx, "overturn", func(c *store.Conn) error {
+		bot, err := findBot(c, r.Bot, 0)
+		if err != nil {
+			return err
+		}
+		if err := checkAnswer(r); err != nil {
+			return err
+		}
+		if r.Decision != protocol.Allow {
+			return protocol.Fail(protocol.InvalidDecision, "an overturn is an allow")
+		}
+		row, args, name, err := e.deniedCall(c, &bot, r)
+		if err != nil || name != "shell" || row == nil {
+			return err
+		}
+		h, err := e.holdOf(c, bot.ID)
+		if err != nil {
+			return err
+		}
+		forbidden = e.forbids(h.rules, args)
+		return nil
+	})
+	if err == nil {
+		err = forbidden
+	}
+	if err != nil {
+		return nil, asError(err)
+	}
+	answer := &protocol.Answered{
+		Bot: r.Bot, Turn: r.Turn, CallID: r.CallID, Request: r.Request, Tag: r.Tag, Decision: r.Decision, Pending: []string{},
+	}
+	err = e.store.Do("overturn", func(tx *store.Tx) error {
+		bot, err := findBot(tx.Conn(), r.Bot, 0)
+		if err != nil {
+			return err
+		}
+		row, args, name, err := e.deniedCall(tx.Conn(), &bot, r)
+		if err != nil {
+			return err
+		}
+		h, err := e.holdOf(tx.Conn(), bot.ID)
+		if err != nil {
+			return err
+		}
+		o, err := overturnsOf(tx.Conn(), bot.ID)
+		if err != nil {
+			return err
+		}
+		now := e.nowMS()
+		same := sameCall(name, args, row.Folder, row.Cause, row.Paths)
+		o.Allows = slices.DeleteFunc(o.Allows, func(a overturn) bool { return a.Call == same || now >= a.AtMS+overturnLife })
+		o.Allows = append(o.Allows, overturn{Call: same, Under: sameJudge(bot.Gates, h.rules), By: r.By, AtMS: now})
+		if n := len(o.Allows) - keptGated; n > 0 {
+			o.Allows = slices.Delete(o.Allows, 0, n)
+		}
+		return o.keep(tx, bot.ID)
+	})
+	if err != nil {
+		return nil, asError(err)
+	}
+	return answer, nil
+}
+
+// forbids says that a rule forbids a command, or that nobody can tell.
+func (e *Engine) forbids(ref string, args json.RawMessage) error {
+	set, unreadable, err := e.rulesOf(e.looks.ctx, ref)
+	if err != nil {
+		return err
+	}
+	script, _ := tool.Script(args)
+	if unreadable != "" || set != nil && set.Decide(script).Decision == rules.Forbidden {
+		return protocol.Fail(protocol.OverturnNotPossible, "a command rule forbids it")
+	}
+	return nil
+}
+
+// deniedCall is a call that ended denied and that may be overturned, with its
+// arguments and its tool.
+func (e *Engine) deniedCall(c *store.Conn, bot *store.Bot, r *protocol.Answer) (row *approvalRow, args json.RawMessage, name string, err error) {
+	none := func(why string) error { return protocol.Fail(protocol.OverturnNotPossible, why) }
+	o, err := overturnsOf(c, bot.ID)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if r.Step != "" || !slices.Contains(o.Recent, gatedCall{r.Turn, r.CallID}) {
+		return nil, nil, "", none(fmt.Sprintf("it is none of the newest %d gated calls of %s", keptGated, bot.Name))
+	}
+	call, ok, err := store.CallByID(c, r.Turn, r.CallID)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if row, err = approvalOf(&call); err != nil {
+		return nil, nil, "", err
+	}
+	gates, err := gatesIn(bot.ID, bot.Gates)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	switch {
+	case !ok || row == nil || row.standing() != deniedByOne || call.Status != "completed" || r.Request != row.Request:
+		return nil, nil, "", none("the call did not end denied at request " + fmt.Sprint(r.Request))
+	case len(naming(gates, call.Name)) == 0:
+		return nil, nil, "", none("no gate of " + bot.Name + " covers " + call.Name + " now")
+	}
+	d, err := e.itemAt(c, bot.Family, row.Node)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	for i := range d.Calls {
+		if d.Calls[i].ID == r.CallID {
+			return row, d.Calls[i].Arguments, call.Name, nil
+		}
+	}
+	return nil, nil, "", none("its arguments are gone")
+}
