@@ -255,3 +255,38 @@ func TestGateExpiry(t *testing.T) {
 		}
 	})
 }
+
+// A pause withdraws what waits for a verdict, whether its turn is held or parked.
+func TestPauseWithdraws(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]int64{"held": 600_000, "parked": 0} {
+		t.Run("AP-64 RT-109 a call that waits, "+name+", is withdrawn; queued work runs after the lift", func(t *testing.T) {
+			t.Parallel()
+			g := newGated(t, hold)
+			g.make("Ada", manual)
+			turn := g.submit("Ada", "one echo paused >> ran")
+			a := g.k.waiting(1)[0]
+			if hold == 0 {
+				g.k.parked(1)
+			}
+			var pause protocol.Pause
+			if g.k.ask(&pause, "pause", `"by":"Kim"`); pause.InterruptedTurns != 1 {
+				t.Errorf("answer %+v", pause)
+			}
+			g.k.pausedEnd("Ada", turn, "Kim")
+			g.k.waiting(0)
+			g.k.refused(protocol.StaleTurn, "answer", verdict(a, `"decision":"allow"`))
+			g.k.refused(protocol.DaemonPaused, "submit", `"bot":"Ada","request_id":"no","prompt":"one true"`)
+			next := g.k.submit("Ada", "later", "one echo later >> ran", `"delivery":"queue"`).Turn
+			var st protocol.Stats
+			if g.k.ask(&st, "stats", ""); st.ApprovalRequests != 0 || st.WaitingTurns+st.ActiveTurns != 0 {
+				t.Errorf("stats %+v", st)
+			}
+			g.k.ask(nil, "resume", "")
+			g.k.allow(g.k.waiting(1)[0], "")
+			if _, o := g.ended("Ada", next); o.Status != "completed" || g.ran() != "later\n" {
+				t.Errorf("%+v, ran %q", o, g.ran())
+			}
+		})
+	}
+}

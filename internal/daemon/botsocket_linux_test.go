@@ -206,7 +206,6 @@ func TestBotSocket(t *testing.T) {
 		b := newBox(t, "")
 		ada, bob := b.inspect("Ada"), b.make("Bob", `"sandbox":"read-only"`)
 		k := b.own(ada)
-		gate := `,"approve":["shell"],"approver":"t"`
 		for more, code := range map[string]protocol.Code{
 			fmt.Sprintf(`,"created_by":"Bob","created_by_id":%d`, bob.ID): protocol.BotSocketRefused,
 			fmt.Sprintf(`,"created_by":"Ada","created_by_id":%d`, bob.ID): protocol.BotSocketRefused,
@@ -220,7 +219,6 @@ func TestBotSocket(t *testing.T) {
 			`,"exclude_slash_tmp":false`:                                              protocol.SandboxWidens,
 			`,"writable_roots":[` + quoted(filepath.Join(b.dir, "out")) + `]`:         protocol.SandboxWidens,
 			`,"rules":{"files":[]}`:                                                   protocol.RulesInherited,
-			gate:                                                                      protocol.InvalidGate,
 		} {
 			k.refused(code, "create", b.kid("Kid", more))
 		}
@@ -240,6 +238,41 @@ func TestBotSocket(t *testing.T) {
 			}
 		}
 		k.ask(nil, "create", b.kid("Stated", fmt.Sprintf(`,"created_by":"Ada","created_by_id":%d,"closed":false`, ada.ID)))
+	})
+	t.Run("AP-25 AP-26 PO-61 PO-62 its own gates are out of its reach, and those of what it makes", func(t *testing.T) {
+		t.Parallel()
+		b := newBox(t, `,"approve":["shell"],"approver":"manual"`)
+		ada := b.inspect("Ada")
+		k := b.own(ada)
+		s := b.k.submit("Ada", "esc", "escalate touch ../out/esc", "")
+		a := b.k.waiting(1)[0]
+		theCall := fmt.Sprintf(`"bot":"Ada","turn":%d,"call_id":%q,"request":%d`, a.Turn, a.CallID, a.Request)
+		for op, request := range map[string]string{
+			"configure": `"bot":"Ada","gates":[]`, "answer": theCall + `,"decision":"allow"`, "serve_approvals": `"tag":"manual","lease_ms":5000`,
+			"approve_step": theCall + `,"tag":"manual","step":"s","name":"n","arguments":{}`, "step_result": theCall + `,"tag":"manual","step":"s","ok":true`,
+			"companions": `"set":[]`, "resume": "",
+		} {
+			refusedFor(t, k.refused(protocol.BotSocketRefused, op, request), op, ada)
+		}
+		if got := k.waiting(1)[0]; got.CallID != a.CallID {
+			t.Errorf("it reads %+v", got)
+		}
+		for more, want := range map[string]string{
+			"": `[{"tag":"manual","tools":["shell"]}]`,
+			`,"approve":["shell"],"approver":"other"`: `[{"tag":"manual","tools":["shell"]},{"tag":"other","tools":["shell"]}]`,
+		} {
+			if l := k.ask(nil, "create", b.kid(fmt.Sprint("Kid", len(more)), more)); !strings.Contains(string(l.raw), `"gates":`+want) {
+				t.Errorf("with %s: %s", more, l.raw)
+			}
+		}
+		if l := k.ask(nil, "fork", `"source":"Ada","bot":"Twin","workspace":`+quoted(b.workspace)); !strings.Contains(string(l.raw), `"gates":[{"tag":"manual","tools":["shell"]}]`) {
+			t.Errorf("its fork: %s", l.raw)
+		}
+		b.k.deny(a, "")
+		b.k.ask(nil, "wait", fmt.Sprintf(`"handles":[%q]`, s.Handle))
+		if got := b.inspect("Ada"); len(got.Gates) != 1 || b.exists("out/esc") {
+			t.Errorf("it has %+v", got.Gates)
+		}
 	})
 	t.Run("PR-63 it ends what it made, through creators that are deleted", func(t *testing.T) {
 		t.Parallel()
