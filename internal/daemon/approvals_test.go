@@ -298,7 +298,7 @@ func TestGates(t *testing.T) {
 			t.Errorf("%v %+v", kinds(lines), o)
 		}
 	})
-	t.Run("AP-11 AP-12 AP-13 PR-55 every gate must allow, and the first deny denies", func(t *testing.T) {
+	t.Run("AP-11 AP-12 AP-13 PR-55 PO-60 every gate must allow, and the first deny denies", func(t *testing.T) {
 		g.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"manual","tools":["shell"]},{"tag":"second","tools":["shell"]}]`)
 		turn := g.submit("Ada", "one echo both >> ran")
 		a := g.k.waiting(1)[0]
