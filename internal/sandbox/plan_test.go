@@ -69,6 +69,15 @@ func (l *lab) link(to, rel string) {
 	}
 }
 
+// closed takes a folder's permissions away until the test has ended.
+func (l *lab) closed(rel string) {
+	l.t.Helper()
+	if err := os.Chmod(l.path(rel), 0); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { os.Chmod(l.path(rel), 0o755) })
+}
+
 // gitFolder makes a folder that git takes for its own.
 func (l *lab) gitFolder(rel string) string {
 	l.write(rel+"/HEAD", "ref: refs/heads/main\n")
@@ -433,7 +442,11 @@ func TestGitPointers(t *testing.T) {
 		"gitdir: ../../g\r\nmore":       "g",
 		strings.Repeat("x", 20<<10) + "gitdir: ../../g\n": "",
 	} {
-		got := strings.Join(gitFolders(l.write("home/ws/.git", text)), " ")
+		dirs, err := gitFolders(l.write("home/ws/.git", text))
+		if err != nil {
+			t.Error(err)
+		}
+		got := strings.Join(dirs, " ")
 		if got = strings.ReplaceAll(got, l.dir+"/", ""); got != want {
 			t.Errorf("%.40q: got %q, want %q", text, got, want)
 		}
