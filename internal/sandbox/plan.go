@@ -307,28 +307,40 @@ func (b *builder) guard() error {
 			return err
 		case there:
 			b.put(Entry{Path: path, Kind: ReadOnly})
-		case i >= len(dirs):
+		case path == b.plan.World.Socket || !isDir(filepath.Dir(path)): // nothing can stand there
+		case i < len(dirs):
+			// Whoever made it would say what the daemon and its commands read, or
+			// where they write.
+			b.put(Entry{Path: path, Kind: AbsentFolder})
+		default:
 			b.put(Entry{Path: path, Kind: AbsentFile})
 		}
 	}
 	return nil
 }
 
-// guarded is what is protected in every sandbox, there or not. The files are
-// those of a store that lies loose in a root; "" among the folders is none.
+// guarded is what is protected in every sandbox, there or not. The files are the
+// lock of a socket, and those of a store, that lie loose in a root; "" among the
+// folders is none.
 func (p *Plan) guarded() (dirs, files []string) {
 	w := p.World
 	dirs = append([]string{w.AgentDir, w.SocketDir, w.FallbackDir, w.Socket}, w.Protect...)
-	if w.Store == "" {
-		return dirs, nil
-	}
 	home := filepath.Dir(w.Store)
 	holdsRoot := slices.ContainsFunc(p.Roots, func(r string) bool { return within(r, home) })
-	if holdsRoot && !within(home, w.AgentDir) {
-		files, loose := w.storeFiles()
-		return append(dirs, loose...), files
+	switch {
+	case w.Store == "":
+	case holdsRoot && !within(home, w.AgentDir):
+		var loose []string
+		files, loose = w.storeFiles()
+		dirs = append(dirs, loose...)
+	default:
+		dirs = append(dirs, home)
 	}
-	return append(dirs, home), nil
+	lock := w.Socket + ".owner-lock"
+	if w.Socket != "" && !slices.ContainsFunc(dirs, func(dir string) bool { return within(lock, dir) }) {
+		files = append(files, lock)
+	}
+	return dirs, files
 }
 
 // plainRoot protects the names at the top of an ordinary root (sandbox.md 3.2).
