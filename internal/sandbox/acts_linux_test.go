@@ -525,6 +525,33 @@ func TestThreatsOfClosedFolders(t *testing.T) {
 	}
 }
 
+// A folder that a command closed keeps its placeholders until it is open again.
+func TestThreatsOfClosingUnderPlaceholders(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	path := l.path("home/.agent/state.sqlite.placeholders")
+	ph, err := OpenPlaceholders(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed := l.placed(ph)
+	l.closed("home/ws")
+	placed.Remove()
+	if err := ph.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ph, err = OpenPlaceholders(path); err != nil { // and not at a start, either
+		t.Fatal(err)
+	}
+	os.Chmod(l.ws, 0o755)
+	if err := ph.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.names(); got != "" {
+		t.Errorf("left: %s", got)
+	}
+}
+
 // TestThreatsAsAnOrdinaryUser runs the tests that start sandboxes once more, as a
 // user without any rights of root's.
 func TestThreatsAsAnOrdinaryUser(t *testing.T) {
