@@ -10,7 +10,7 @@ var ansiLetters = map[byte]byte{
 	'\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// ansiC is the text of $'…', whose escapes a shell decodes.
+// ansiC is the text of $'…', whose escapes a shell decodes. It ends at a NUL.
 func ansiC(s string) string {
 	var text strings.Builder
 	for len(s) > 0 {
@@ -20,7 +20,9 @@ func ansiC(s string) string {
 			continue
 		}
 		var decoded string
-		decoded, s = ansiEscape(s[1:])
+		if decoded, s = ansiEscape(s[1:]); decoded == "\x00" {
+			break
+		}
 		text.WriteString(decoded)
 	}
 	return text.String()
@@ -33,6 +35,12 @@ func ansiEscape(s string) (decoded, rest string) {
 	}
 	switch s[0] {
 	case 'x':
+		if strings.HasPrefix(s, "x{") {
+			if decoded, rest = ansiNumber(s[2:], 16, len(s), "", false); rest == s[2:] {
+				decoded = "\x00"
+			}
+			return decoded, strings.TrimPrefix(rest, "}")
+		}
 		return ansiNumber(s[1:], 16, 2, s[:1], false)
 	case 'u':
 		return ansiNumber(s[1:], 16, 4, s[:1], true)
@@ -62,7 +70,7 @@ func ansiNumber(s string, base, most int, name string, isRune bool) (decoded, re
 	if n == 0 {
 		return `\` + name, s
 	}
-	v, _ := strconv.ParseUint(s[:n], base, 32)
+	v, _ := strconv.ParseUint(s[max(0, n-8):n], base, 32)
 	if isRune {
 		return string(rune(v)), s[n:]
 	}

@@ -194,11 +194,47 @@ func (s *searcher) script(text string, depth int) {
 		return
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok {
-			s.command(literalWords(call), depth)
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			s.command(literalWords(n), depth)
+			if text, ok := negated(n); ok {
+				s.script(text, depth+1)
+			}
+		case *syntax.Redirect:
+			s.unreadable = s.unreadable || endsEarlier(text, n)
 		}
 		return true
 	})
+}
+
+// negated is the script in `!(x)` at the start of a command, which the parser
+// takes for a pattern and a shell without such patterns for `! (x)`.
+func negated(call *syntax.CallExpr) (text string, ok bool) {
+	if len(call.Args) == 0 || len(call.Args[0].Parts) == 0 {
+		return "", false
+	}
+	glob, ok := call.Args[0].Parts[0].(*syntax.ExtGlob)
+	if !ok || glob.Op != syntax.GlobExcept {
+		return "", false
+	}
+	return glob.Pattern.Value, true
+}
+
+// endsEarlier reports whether a shell ends a here-document of text before the
+// parser does: it looks for the last line after joining continued ones, and
+// inside expansions.
+func endsEarlier(text string, r *syntax.Redirect) bool {
+	if r.Hdoc == nil || r.Word == nil || r.Word.Lit() == "" {
+		return false // none, or with a quoted end: it is taken as it is
+	}
+	last := unescape(r.Word.Lit(), false)
+	ends := func(line string) bool { return line == last || strings.TrimLeft(line, "\t") == last }
+	body := text[r.Hdoc.Pos().Offset():r.Hdoc.End().Offset()]
+	lines := strings.Split(strings.ReplaceAll(body, "\\\n", ""), "\n")
+	if n := len(lines) - 1; ends(lines[n]) {
+		lines = lines[:n] // its own
+	}
+	return slices.ContainsFunc(lines, ends)
 }
 
 // command visits a command, then what it runs in turn.
@@ -211,6 +247,9 @@ func (s *searcher) command(words []string, depth int) {
 		return
 	}
 	s.visit(words)
+	if words[0] == "--" || words[0] == "-" { // eval, time and zsh skip these
+		s.command(words[1:], depth+1)
+	}
 	name := baseName(words[0])
 	if texts := scriptTexts(name, words[1:]); len(texts) > 0 {
 		for _, text := range texts {
@@ -244,27 +283,48 @@ func scriptTexts(name string, args []string) []string {
 		if !strings.HasPrefix(a, "-") || strings.HasPrefix(a, "--") || !strings.Contains(a, "c") {
 			continue
 		}
-		for _, text := range args[i+1:] {
-			if !strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "+") {
-				return []string{text}
-			}
-		}
+		return afterOptions(args[i:])
 	}
 	return nil
 }
 
-// splitStrings are the command lines that env takes as one argument, -S.
+// afterOptions is the first argument of a shell behind its options. Those named
+// o and O take an argument each, which stands behind them too and may also be
+// left out: both readings are given.
+func afterOptions(args []string) (texts []string) {
+	more := 0
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") || strings.HasPrefix(a, "+") {
+			if !strings.HasPrefix(a, "--") {
+				more += strings.Count(a, "o") + strings.Count(a, "O")
+			}
+			continue
+		}
+		texts = append(texts, a)
+		if more == 0 {
+			break
+		}
+		more--
+	}
+	return texts
+}
+
+// splitStrings are the command lines that env takes as one argument, -S, which
+// may stand behind other letters and be written out in part.
 func splitStrings(args []string) (texts []string) {
 	for i, a := range args {
+		name, value, stated := strings.Cut(a, "=")
 		switch {
-		case a == "-S" || a == "--split-string":
-			if i+1 < len(args) {
+		case len(name) > 3 && strings.HasPrefix("--split-string", name):
+			if stated {
+				texts = append(texts, strings.Join(append([]string{value}, args[i+1:]...), " "))
+			} else {
 				texts = append(texts, strings.Join(args[i+1:], " "))
 			}
-		case strings.HasPrefix(a, "-S"):
-			texts = append(texts, strings.Join(append([]string{a[2:]}, args[i+1:]...), " "))
-		case strings.HasPrefix(a, "--split-string="):
-			texts = append(texts, strings.Join(append([]string{strings.TrimPrefix(a, "--split-string=")}, args[i+1:]...), " "))
+		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--"):
+			if _, value, ok := strings.Cut(a, "S"); ok {
+				texts = append(texts, strings.Join(append([]string{value}, args[i+1:]...), " "))
+			}
 		}
 	}
 	return texts
@@ -280,11 +340,11 @@ type wrapper struct {
 var wrappers = map[string]wrapper{
 	"command": {}, "builtin": {}, "nohup": {}, "setsid": {}, "busybox": {},
 	"exec": {valued: "a"}, "nice": {valued: "n"}, "time": {valued: "fo"},
-	"env":     {valued: "uCS", assignments: true},
+	"env":     {valued: "uCSaPLU", assignments: true},
 	"timeout": {valued: "sk", operands: 1}, "stdbuf": {valued: "ioe"},
 	"sudo":  {valued: "ughpCTRDUrtca", assignments: true},
 	"doas":  {valued: "uCa"},
-	"xargs": {valued: "adEIiLlnPs"},
+	"xargs": {valued: "adEILnPsJRS"},
 }
 
 // mayTakeNext reports whether an option that is no single letter may take the
@@ -299,35 +359,34 @@ func (w wrapper) mayTakeNext(option string) bool {
 // commands are the places where the wrapped command may begin. Of an option that
 // may take the next word both readings are taken.
 func (w wrapper) commands(words []string) (at []int) {
-	maybe := func(i int) {
-		if i < len(words) && !slices.Contains(at, i) {
-			at = append(at, i)
-		}
-	}
-	i := 1
-	for i < len(words) {
-		word := words[i]
-		switch {
-		case word == "--":
-			i++
-			maybe(i + w.operands)
-			return at
-		case len(word) > 1 && word[0] == '-':
-			if len(word) == 2 && strings.IndexByte(w.valued, word[1]) >= 0 {
-				i += 2
+	seen := make([]bool, len(words)+2)
+	var from func(i int, options bool)
+	from = func(i int, options bool) {
+		for ; i < len(words) && !seen[i]; i++ {
+			word := words[i]
+			switch {
+			case options && word == "--":
+				options = false
+				continue // assignments may follow
+			case options && len(word) > 1 && word[0] == '-':
+				seen[i] = true
+				if len(word) == 2 && strings.IndexByte(w.valued, word[1]) >= 0 {
+					i++
+				} else if w.mayTakeNext(word) {
+					from(i+2, true)
+				}
+				continue
+			case w.assignments && (word == "-" || strings.Contains(word, "=")):
 				continue
 			}
-			if w.mayTakeNext(word) {
-				maybe(i + 2 + w.operands)
+			seen[i] = true
+			if i += w.operands; i < len(words) {
+				at = append(at, i)
 			}
-			i++
-		case w.assignments && strings.Contains(word, "="):
-			i++
-		default:
-			maybe(i + w.operands)
-			return at
+			return
 		}
 	}
+	from(1, true)
 	return at
 }
 

@@ -114,6 +114,25 @@ func TestSearch(t *testing.T) {
 		"export A=$(rm x)":              {"rm x"},
 		"cat <<E\n$(rm x)\nE":           {"rm x"},
 		"busybox rm x":                  {"rm x"},
+		"!(rm x)":                       {"rm x"},
+		"eval -- rm x":                  {"rm x"},
+		"time -p -- rm x":               {"rm x"},
+		"env - A=1 rm x":                {"rm x"},
+		"env -- A=1 rm x":               {"rm x"},
+		"env -iS 'rm x'":                {"rm x"},
+		"env -vS'rm x' y":               {"rm x y"},
+		"env --split='rm x'":            {"rm x"},
+		"env --split-str 'rm x'":        {"rm x"},
+		"bash -co pipefail 'rm x'":      {"rm x"},
+		"bash -c -O extglob 'rm x'":     {"rm x"},
+		"bash -c +o pipefail 'rm x'":    {"rm x"},
+		"timeout --signal KILL --foreground 5 rm x": {"rm x"},
+		"xargs -i rm {}":            {"rm {}"},
+		"xargs -l rm":               {"rm"},
+		`$'rm\0no' x`:               {"rm x"},
+		`r$'\c@no'm x`:              {"rm x"},
+		`$'\x{72}m' x`:              {"rm x"},
+		"cat <<E\na \\\nb\nE\nrm x": {"rm x"},
 	} {
 		found, readable := commandsOf(script)
 		if !readable {
@@ -139,7 +158,10 @@ func TestSearch(t *testing.T) {
 			nested = "eval " + nested
 		}
 		deep := "sudo " + strings.Repeat("sudo ", searchDepth+2) + "rm x"
-		for _, script := range []string{"rm x\n((", "x 'unclosed", "x\x00y", "x\ry", "x '\xff'", deep, nested} {
+		for _, script := range []string{
+			"rm x\n((", "x 'unclosed", "cat <<E\n\\\nE\nrm x\nE", "cat <<E\n${x:-\nE\nrm x\n}\nE",
+			"x\x00y", "x\ry", "x '\xff'", deep, nested,
+		} {
 			if _, readable := commandsOf(script); readable {
 				t.Errorf("%q is readable", script)
 			}
@@ -200,14 +222,14 @@ func TestANSIC(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`\x72m`: "rm", `\162m`: "rm", `\u0072m`: "rm", `\U00000072m`: "rm", `a\nb`: "a\nb", `\'`: "'", `\q`: `\q`, `\x`: `\x`, `a\`: `a\`, `\cA`: "\x01",
-		`\xffz`: "\xffz",
+		`\xffz`: "\xffz", `a\0b`: "a", `\x{0000000072}m`: "rm", `\x{}m`: "",
 	} {
 		if got := ansiC(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
 	t.Run("as bash decodes it", func(t *testing.T) {
-		for _, text := range []string{`\x72m`, `\162\60`, `\u00e9`, `\a\b\e\f\n\r\t\v\\\'\"\?`, `\q\x`, `\cA`} {
+		for _, text := range []string{`\x72m`, `\162\60`, `\u00e9`, `\a\b\e\f\n\r\t\v\\\'\"\?`, `\q\x`, `\cA`, `a\0b`, `a\x00b`, `\x{72}m`, `\x{72m`, `a\c@b`} {
 			out, err := exec.Command("bash", "-c", "LC_ALL=C.UTF-8; printf %s $'"+text+"'").Output()
 			if err != nil || !bytes.Equal(out, []byte(ansiC(text))) {
 				t.Errorf("%q: bash has %q (%v), we %q", text, out, err, ansiC(text))

@@ -470,6 +470,88 @@ func stage(args []string) int {
 	return 1
 }
 
+// A command may close a folder that it cannot rename: what is in it must not
+// count as missing. It is run as an ordinary user as well, since root sees all.
+func TestThreatsOfClosedFolders(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make func(*lab) func(*Setting, *Call)
+		safe string // must not be writable where the plan is made
+	}{
+		"a root": {func(l *lab) func(*Setting, *Call) {
+			l.mkdir("home/ws/a/b")
+			l.closed("home/ws/a")
+			return roots(l.path("home/ws/a/b"))
+		}, "home/ws/a/b/.git/hooks/x"},
+		"the store": {func(l *lab) func(*Setting, *Call) {
+			l.world.Store = l.write("tmp/x/store/state.sqlite", "")
+			l.closed("tmp/x")
+			return nil
+		}, "tmp/x/store/state.sqlite"},
+		"a protected path": {func(l *lab) func(*Setting, *Call) {
+			l.world = &World{Protect: []string{l.mkdir("home/ws/a/rules")}}
+			l.closed("home/ws/a")
+			return nil
+		}, "home/ws/a/rules/x"},
+		"a creator's folder": {func(l *lab) func(*Setting, *Call) {
+			above := l.mkdir("home/ws/a/b")
+			l.closed("home/ws/a")
+			return func(s *Setting, _ *Call) { s.Above = []string{above} }
+		}, "home/ws/a/b/.git/hooks/x"},
+		"the git folder of a worktree": {func(l *lab) func(*Setting, *Call) {
+			l.gitFolder("home/ws/a/main/.git")
+			l.write("home/w2/.git", "gitdir: ../ws/a/main/.git\n")
+			l.closed("home/ws/a")
+			return roots(l.path("home/w2"))
+		}, "home/ws/a/main/.git/config"},
+		"a hidden folder": {func(l *lab) func(*Setting, *Call) {
+			l.world = &World{Walls: []string{l.mkdir("home/ws/a/wall")}}
+			l.closed("home/ws/a")
+			return func(s *Setting, _ *Call) { s.Mode = protocol.SandboxReadOnly }
+		}, "home/ws/a/wall/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			p, err := l.plan(c.make(l))
+			switch {
+			case err == nil && os.Geteuid() == 0:
+				if p.Inside(l.path(c.safe)) {
+					t.Errorf("%s is writable:\n%s", c.safe, p)
+				}
+			case protocolCode(err) != protocol.SandboxDenied || !strings.Contains(err.Error(), "chmod u+rwx "+l.dir):
+				t.Errorf("got %v\n%v", err, p)
+			}
+		})
+	}
+}
+
+// A folder that a command closed keeps its placeholders until it is open again.
+func TestThreatsOfClosingUnderPlaceholders(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	path := l.path("home/.agent/state.sqlite.placeholders")
+	ph, err := OpenPlaceholders(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed := l.placed(ph)
+	l.closed("home/ws")
+	placed.Remove()
+	if err := ph.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ph, err = OpenPlaceholders(path); err != nil { // and not at a start, either
+		t.Fatal(err)
+	}
+	os.Chmod(l.ws, 0o755)
+	if err := ph.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.names(); got != "" {
+		t.Errorf("left: %s", got)
+	}
+}
+
 // TestThreatsAsAnOrdinaryUser runs the tests that start sandboxes once more, as a
 // user without any rights of root's.
 func TestThreatsAsAnOrdinaryUser(t *testing.T) {

@@ -19,35 +19,45 @@ func isGitFolder(dir string) bool {
 
 // gitFolders are the real folders behind a .git file, that of the worktree or
 // submodule and the common one; none when the file says nothing that can be
-// followed.
-func gitFolders(pointer string) (dirs []string) {
+// followed. The error is seen's.
+func gitFolders(pointer string) (dirs []string, err error) {
 	text, ok := strings.CutPrefix(firstLine(pointer), "gitdir:")
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	dir, ok := followed(filepath.Dir(pointer), strings.TrimSpace(text))
-	if !ok {
-		return nil
+	dir, err := followed(filepath.Dir(pointer), strings.TrimSpace(text))
+	if err != nil || dir == "" {
+		return nil, err
 	}
 	dirs = append(dirs, dir)
 	if text = firstLine(filepath.Join(dir, "commondir")); text != "" {
-		if common, ok := followed(dir, strings.TrimSpace(text)); ok && common != dir {
+		common, err := followed(dir, strings.TrimSpace(text))
+		if err != nil {
+			return dirs, err
+		}
+		if common != "" && common != dir {
 			dirs = append(dirs, common)
 		}
 	}
-	return dirs
+	return dirs, nil
 }
 
-// followed is a path, relative to dir unless it is absolute, as a real folder.
-func followed(dir, path string) (string, bool) {
+// followed is a path, relative to dir unless it is absolute, as a real folder; ""
+// for none. The error is seen's.
+func followed(dir, path string) (string, error) {
 	if path == "" || strings.IndexByte(path, 0) >= 0 {
-		return "", false
+		return "", nil
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	real, err := RealPath(path)
-	return real, err == nil && isDir(real)
+	if _, err := seen(path); err != nil {
+		return "", err
+	}
+	if real, err := RealPath(path); err == nil && isDir(real) {
+		return real, nil
+	}
+	return "", nil
 }
 
 // firstLine is the first line of a small regular file, "" for any other.

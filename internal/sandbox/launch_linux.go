@@ -120,6 +120,8 @@ func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Com
 // death before: a daemon that is killed meanwhile would leave the command behind,
 // with nobody to keep its placeholders. A pipe of which the daemon has the other
 // end tells the command itself.
+// The sandbox's first process sets the same up, for itself and so for all, only
+// after it has begun the command: the command waits until that one waits for it.
 func (c *Command) aliveOnly(argv []string) ([]string, error) {
 	if filepath.Base(argv[0]) != "bash" {
 		return argv, nil // other shells cannot look without waiting
@@ -130,7 +132,8 @@ func (c *Command) aliveOnly(argv []string) ([]string, error) {
 	}
 	c.life = to
 	fd, _ := c.give(from, nil)
-	look := fmt.Sprintf(`if read -t 0 -u %d; then exit 125; fi; exec %d<&-; exec "$@"`, fd, fd)
+	look := fmt.Sprintf(`while read -r _ _ state _ < /proc/1/stat && [[ $state == [RD] ]]; do :; done
+if read -t 0 -u %d; then exit 125; fi; exec %d<&-; exec "$@"`, fd, fd)
 	return append([]string{argv[0], "-p", "-c", look, argv[0]}, argv...), nil // -p: no file is read first
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // within reports whether path is dir or lies below it. Both are clean.
@@ -80,6 +81,28 @@ func isFile(path string) bool {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// seen reports whether a path exists. It fails with sandbox_denied where that
+// cannot be seen since a folder above, which a command may have closed, is the
+// user's own; in another user's no command sees it either.
+func seen(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	switch {
+	case err == nil:
+		return true, nil
+	case !errors.Is(err, fs.ErrPermission):
+		return false, nil
+	}
+	dir := filepath.Dir(path)
+	for ; dir != "/" && !exists(dir); dir = filepath.Dir(dir) {
+	}
+	if info, err := os.Lstat(dir); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != uint32(os.Geteuid()) {
+			return false, nil
+		}
+	}
+	return false, denied(path + " cannot be seen, and so not be protected: chmod u+rwx " + dir)
 }
 
 // sortedKeys are a map's keys in order.

@@ -368,13 +368,13 @@ func takeAway(want fileKey, s standing) (done bool) {
 	if parent < 0 {
 		var err error
 		if parent, err = openAt(unix.AT_FDCWD, filepath.Dir(s.path), unix.O_PATH|unix.O_DIRECTORY); err != nil {
-			return true
+			return !closed(err)
 		}
 		defer unix.Close(parent)
 	}
 	fd, err := openAt(parent, name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
-		return true
+		return !closed(err)
 	}
 	defer unix.Close(fd)
 	now, err := keyOf(fd)
@@ -391,9 +391,12 @@ func takeAway(want fileKey, s standing) (done bool) {
 	if isFolder(fd) {
 		flags = unix.AT_REMOVEDIR
 	}
-	unix.Unlinkat(parent, name, flags)
-	return true
+	return !closed(unix.Unlinkat(parent, name, flags))
 }
+
+// closed reports whether an error says that a folder is closed, as a command may
+// have left it; a later try may find it open.
+func closed(err error) bool { return errors.Is(err, unix.EACCES) }
 
 func flock(fd, how int) error {
 	for {

@@ -116,7 +116,13 @@ func NewPlan(w *World, s *Setting, c Call) (*Plan, error) {
 func (b *builder) hide(mounts []Mount) error {
 	w := b.plan.World
 	for _, h := range append([]Hidden{{w.Socket, HiddenSocket}, {w.FallbackDir, HiddenSockets}, {w.SocketDir, HiddenSockets}}, walled(w.Walls)...) {
-		if h.Path == "" || !exists(h.Path) {
+		if h.Path == "" {
+			continue
+		}
+		if there, err := seen(h.Path); err != nil || !there {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		b.plan.Hidden = append(b.plan.Hidden, h)
@@ -214,8 +220,14 @@ func (b *builder) roots(s *Setting, c Call) error {
 		if _, there := b.at[r]; there || r == "" {
 			continue
 		}
-		if i > 0 && !exists(r) {
-			continue // one that is to come
+		if i > 0 {
+			there, err := seen(r)
+			if err != nil {
+				return err
+			}
+			if !there {
+				continue // one that is to come
+			}
 		}
 		if !isDir(r) || !isReal(r) {
 			return denied("the writable folder " + r + " is not what it was: it has become a link or is gone; configure the bot's folders anew")
@@ -238,15 +250,20 @@ func (b *builder) protect(s *Setting) error {
 		}
 	}
 	for _, root := range s.Above {
-		if !b.open(root) || !isDir(root) {
+		if !b.open(root) {
+			continue
+		}
+		if _, err := seen(root); err != nil {
+			return err
+		}
+		if !isDir(root) {
 			continue
 		}
 		if err := b.root(s, root); err != nil {
 			return err
 		}
 	}
-	b.guard()
-	return nil
+	return b.guard()
 }
 
 // root protects the names at the top of a root. One that looks like a git folder
@@ -278,45 +295,61 @@ func (b *builder) open(path string) bool {
 
 // guard adds what is protected in every sandbox, as far as a root covers it
 // (sandbox.md 3.3).
-func (b *builder) guard() {
+func (b *builder) guard() error {
 	dirs, files := b.plan.guarded()
-	for _, path := range dirs {
-		if path != "" && b.covered(path) && exists(path) {
-			b.put(Entry{Path: path, Kind: ReadOnly})
+	for i, path := range slices.Concat(dirs, files) {
+		if path == "" || !b.covered(path) {
+			continue
 		}
-	}
-	for _, path := range files {
+		there, err := seen(path)
 		switch {
-		case !b.covered(path):
-		case exists(path):
+		case err != nil:
+			return err
+		case there:
 			b.put(Entry{Path: path, Kind: ReadOnly})
+		case path == b.plan.World.Socket || !isDir(filepath.Dir(path)): // nothing can stand there
+		case i < len(dirs):
+			// Whoever made it would say what the daemon and its commands read, or
+			// where they write.
+			b.put(Entry{Path: path, Kind: AbsentFolder})
 		default:
 			b.put(Entry{Path: path, Kind: AbsentFile})
 		}
 	}
+	return nil
 }
 
-// guarded is what is protected in every sandbox, there or not. The files are
-// those of a store that lies loose in a root; "" among the folders is none.
+// guarded is what is protected in every sandbox, there or not. The files are the
+// lock of a socket, and those of a store, that lie loose in a root; "" among the
+// folders is none.
 func (p *Plan) guarded() (dirs, files []string) {
 	w := p.World
 	dirs = append([]string{w.AgentDir, w.SocketDir, w.FallbackDir, w.Socket}, w.Protect...)
-	if w.Store == "" {
-		return dirs, nil
-	}
 	home := filepath.Dir(w.Store)
 	holdsRoot := slices.ContainsFunc(p.Roots, func(r string) bool { return within(r, home) })
-	if holdsRoot && !within(home, w.AgentDir) {
-		files, loose := w.storeFiles()
-		return append(dirs, loose...), files
+	switch {
+	case w.Store == "":
+	case holdsRoot && !within(home, w.AgentDir):
+		var loose []string
+		files, loose = w.storeFiles()
+		dirs = append(dirs, loose...)
+	default:
+		dirs = append(dirs, home)
 	}
-	return append(dirs, home), nil
+	lock := w.Socket + ".owner-lock"
+	if w.Socket != "" && !slices.ContainsFunc(dirs, func(dir string) bool { return within(lock, dir) }) {
+		files = append(files, lock)
+	}
+	return dirs, files
 }
 
 // plainRoot protects the names at the top of an ordinary root (sandbox.md 3.2).
 func (b *builder) plainRoot(root string) error {
 	for _, name := range []string{".git", ".agents", ".codex", ".aws"} {
 		path := filepath.Join(root, name)
+		if _, err := seen(path); err != nil {
+			return err
+		}
 		info, err := os.Lstat(path)
 		switch {
 		case err != nil && name == ".aws":
@@ -328,7 +361,9 @@ func (b *builder) plainRoot(root string) error {
 			b.put(Entry{Path: path, Kind: ReadOnly, Root: root})
 		}
 		if err == nil && name == ".git" && info.Mode().IsRegular() {
-			b.pointed(path)
+			if err := b.pointed(path); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -336,18 +371,23 @@ func (b *builder) plainRoot(root string) error {
 
 // pointed protects the git folders behind a .git file, where a root covers them
 // and the bot was not given them.
-func (b *builder) pointed(file string) {
-	for _, dir := range gitFolders(file) {
+func (b *builder) pointed(file string) error {
+	dirs, err := gitFolders(file)
+	for _, dir := range dirs {
 		if b.covered(dir) {
 			b.put(Entry{Path: dir, Kind: ReadOnly})
 		}
 	}
+	return err
 }
 
 // gitRoot protects the names in a git folder that the bot may commit to.
 func (b *builder) gitRoot(root string) error {
 	for _, g := range gitEntries {
 		path := filepath.Join(root, g.name)
+		if _, err := seen(path); err != nil {
+			return err
+		}
 		info, err := os.Lstat(path)
 		switch {
 		case err == nil && info.Mode()&os.ModeSymlink != 0:

@@ -69,6 +69,15 @@ func (l *lab) link(to, rel string) {
 	}
 }
 
+// closed takes a folder's permissions away until the test has ended.
+func (l *lab) closed(rel string) {
+	l.t.Helper()
+	if err := os.Chmod(l.path(rel), 0); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { os.Chmod(l.path(rel), 0o755) })
+}
+
 // gitFolder makes a folder that git takes for its own.
 func (l *lab) gitFolder(rel string) string {
 	l.write(rel+"/HEAD", "ref: refs/heads/main\n")
@@ -293,6 +302,7 @@ func TestPlan(t *testing.T) {
 			no-folder tmp/.agents
 			no-folder tmp/.codex
 			protected tmp/s.sqlite.files
+			no-folder tmp/s.sqlite.companions
 			protected tmp/s.sqlite
 			protected tmp/s.sqlite-wal
 			no-file tmp/s.sqlite-shm
@@ -336,6 +346,30 @@ func TestPlan(t *testing.T) {
 			t.Errorf("roots are %v, %v", p.Roots, err)
 		}
 	})
+}
+
+// What is protected cannot be made by a command where it is missing, and a
+// socket's lock, whose owner the socket has, cannot go.
+func TestPlanKeepsMissingNames(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.world = &World{
+		AgentDir: l.path("ws/.agent"), Store: l.path("store/s.sqlite"), FallbackDir: l.path("ws/agent-1"),
+		Socket: l.write("ws/s.sock", ""), SocketDir: l.path("ws/s.sock.d"), Protect: []string{l.path("ws/missing/rules")},
+	}
+	l.write("ws/s.sock.owner-lock", "")
+	l.mkdir("store")
+	l.ws = l.path("ws")
+	l.want(nil, `
+		writable ws
+		no-folder ws/.git
+		no-folder ws/.agents
+		no-folder ws/.codex
+		no-folder ws/.agent
+		no-folder ws/s.sock.d
+		no-folder ws/agent-1
+		protected ws/s.sock
+		protected ws/s.sock.owner-lock`)
 }
 
 func TestNoteGit(t *testing.T) {
@@ -433,7 +467,11 @@ func TestGitPointers(t *testing.T) {
 		"gitdir: ../../g\r\nmore":       "g",
 		strings.Repeat("x", 20<<10) + "gitdir: ../../g\n": "",
 	} {
-		got := strings.Join(gitFolders(l.write("home/ws/.git", text)), " ")
+		dirs, err := gitFolders(l.write("home/ws/.git", text))
+		if err != nil {
+			t.Error(err)
+		}
+		got := strings.Join(dirs, " ")
 		if got = strings.ReplaceAll(got, l.dir+"/", ""); got != want {
 			t.Errorf("%.40q: got %q, want %q", text, got, want)
 		}

@@ -34,8 +34,20 @@ func newSpill(dir, prefix string) (*spill, error) {
 }
 
 // privateFolder makes dir and its parent where they are missing, 0700, and
-// tightens dir where it is looser.
+// tightens dir where it is looser. A placeholder may have stood for the parent
+// and have gone meanwhile.
 func privateFolder(dir string) error {
+	err := makePrivate(dir)
+	for range 10 {
+		if !os.IsNotExist(err) {
+			break
+		}
+		err = makePrivate(dir)
+	}
+	return err
+}
+
+func makePrivate(dir string) error {
 	for _, folder := range []string{filepath.Dir(dir), dir} {
 		err := os.Mkdir(folder, 0o700)
 		if err == nil {
