@@ -19,19 +19,20 @@ func isGitFolder(dir string) bool {
 
 // gitFolders are the real folders behind a .git file, that of the worktree or
 // submodule and the common one; none when the file says nothing that can be
-// followed. The error is seen's.
-func gitFolders(pointer string) (dirs []string, err error) {
+// followed. A link on the way that a command may turn, in what is covered, is
+// refused; the other error is seen's.
+func gitFolders(pointer string, covered func(path string) bool) (dirs []string, err error) {
 	text, ok := strings.CutPrefix(firstLine(pointer), "gitdir:")
 	if !ok {
 		return nil, nil
 	}
-	dir, err := followed(filepath.Dir(pointer), strings.TrimSpace(text))
+	dir, err := followed(filepath.Dir(pointer), strings.TrimSpace(text), covered)
 	if err != nil || dir == "" {
 		return nil, err
 	}
 	dirs = append(dirs, dir)
 	if text = firstLine(filepath.Join(dir, "commondir")); text != "" {
-		common, err := followed(dir, strings.TrimSpace(text))
+		common, err := followed(dir, strings.TrimSpace(text), covered)
 		if err != nil {
 			return dirs, err
 		}
@@ -43,8 +44,8 @@ func gitFolders(pointer string) (dirs []string, err error) {
 }
 
 // followed is a path, relative to dir unless it is absolute, as a real folder; ""
-// for none. The error is seen's.
-func followed(dir, path string) (string, error) {
+// for none. The errors are those of gitFolders.
+func followed(dir, path string, covered func(path string) bool) (string, error) {
 	if path == "" || strings.IndexByte(path, 0) >= 0 {
 		return "", nil
 	}
@@ -54,10 +55,14 @@ func followed(dir, path string) (string, error) {
 	if _, err := seen(path); err != nil {
 		return "", err
 	}
-	if real, err := RealPath(path); err == nil && isDir(real) {
-		return real, nil
+	real, err := RealPath(path)
+	if err != nil || !isDir(real) {
+		return "", nil
 	}
-	return "", nil
+	if path = filepath.Clean(path); real != path && covered(path) {
+		return "", denied("a symbolic link stands on the way to the git folder " + path + "; name " + real + " in the .git file instead")
+	}
+	return real, nil
 }
 
 // firstLine is the first line of a small regular file, "" for any other.

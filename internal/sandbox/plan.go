@@ -372,7 +372,7 @@ func (b *builder) plainRoot(root string) error {
 // pointed protects the git folders behind a .git file, where a root covers them
 // and the bot was not given them.
 func (b *builder) pointed(file string) error {
-	dirs, err := gitFolders(file)
+	dirs, err := gitFolders(file, b.covered)
 	for _, dir := range dirs {
 		if b.covered(dir) {
 			b.put(Entry{Path: dir, Kind: ReadOnly})

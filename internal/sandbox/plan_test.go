@@ -432,6 +432,12 @@ func TestPlanRefuses(t *testing.T) {
 		"the folder lies in a wall": {func(l *lab) func(*Setting, *Call) {
 			return func(_ *Setting, c *Call) { c.Cwd = l.path("home/.agent/run") }
 		}, protocol.SandboxDenied, "lies in the hidden folder"},
+		"a link stands on the way to the git folder of a worktree": {func(l *lab) func(*Setting, *Call) {
+			l.gitFolder("home/real/main/.git")
+			l.link("main", "home/real/via")
+			l.write("home/ws/.git", "gitdir: ../real/via/.git\n")
+			return roots(l.path("home/real"))
+		}, protocol.SandboxDenied, "real/via/.git; name "},
 		"a link stands on the way to what is protected": {func(l *lab) func(*Setting, *Call) {
 			l.mkdir("home/real/p")
 			l.link("real", "home/via")
@@ -467,7 +473,7 @@ func TestGitPointers(t *testing.T) {
 		"gitdir: ../../g\r\nmore":       "g",
 		strings.Repeat("x", 20<<10) + "gitdir: ../../g\n": "",
 	} {
-		dirs, err := gitFolders(l.write("home/ws/.git", text))
+		dirs, err := gitFolders(l.write("home/ws/.git", text), func(string) bool { return true })
 		if err != nil {
 			t.Error(err)
 		}
