@@ -1,13 +1,13 @@
 package sandbox
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -266,7 +266,7 @@ func noNewFile(err error) bool {
 // own, with the mode of the file it is to replace. A lock tells it from the
 // leftover of a writer that was killed.
 func temporary(dir int, op Op, was fs.FileInfo) (name string, err error) {
-	name = ".agent-tmp-" + rand.Text()
+	name = fmt.Sprintf(".agent-tmp-%016x", rand.Uint64()) // as the tools name theirs, which sweep both
 	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return "", err
@@ -279,6 +279,13 @@ func temporary(dir int, op Op, was fs.FileInfo) (name string, err error) {
 		}
 	}()
 	_ = unix.Flock(fd, unix.LOCK_EX)
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Nlink == 0 {
+		err = errors.New("a temporary file was removed as it was made") // swept before it was locked
+	}
+	if err != nil {
+		return "", err
+	}
 	if _, err = f.Write(op.Data); err != nil {
 		return "", err
 	}

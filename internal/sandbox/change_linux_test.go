@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -493,4 +494,20 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The sweep of internal/tool takes away what has such a name and no writer.
+func TestTemporaryName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	for range 20 {
+		if name, err := temporary(fd, Op{Data: []byte("x")}, nil); err != nil || !regexp.MustCompile(`^\.agent-tmp-[0-9a-f]{16}$`).MatchString(name) {
+			t.Errorf("it is %q (%v)", name, err)
+		}
+	}
 }
