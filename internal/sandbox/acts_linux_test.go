@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -84,6 +85,9 @@ func TestThreatsOfTime(t *testing.T) {
 			t.Fatalf("it said %q", b)
 		}
 		daemon.Process.Kill()
+		if err := out.(*os.File).SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
 		// The command has the other end of the pipe: this waits for its death.
 		if rest := new(bytes.Buffer); !drained(t, rest, out) || rest.Len() > 0 {
 			t.Errorf("it went on: %q", rest)
