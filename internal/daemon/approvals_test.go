@@ -370,7 +370,9 @@ func TestGates(t *testing.T) {
 		g.k.ask(nil, "inspect", `"bot":"Eve"`)
 	})
 	t.Run("R2 a call that a rule forbade when it was planned waits once it is not forbidden any more", func(t *testing.T) {
-		rules := func(text string) string { return `"rules":{"files":[{"name":"r.rules","text":` + quotedText(text) + `}]}` }
+		rules := func(text string) string {
+			return `"rules":{"files":[{"name":"r.rules","text":` + quotedText(text) + `}]}`
+		}
 		g.make("Mel", manual+","+rules(`prefix_rule(pattern=["tee"], decision="forbidden")`+"\n"))
 		turn := g.submit("Mel", "two true then echo x | tee mel")
 		calls := g.k.waiting(1)
@@ -498,6 +500,8 @@ func TestOverturn(t *testing.T) {
 		g.k.ask(nil, "answer", verdict(deny("one echo gone >> ran"), `"decision":"allow","overturn":true`))
 		g.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"other","tools":["shell"]}]`)
 		deny("one echo gone >> ran")
+		g.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"manual","tools":["shell"]}]`)
+		deny("one echo gone >> ran") // though they are as they were
 	})
 	t.Run("what is none of the denied calls is refused", func(t *testing.T) {
 		turn := g.submit("Ada", "one true")

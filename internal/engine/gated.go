@@ -25,7 +25,6 @@ var errDecided = errors.New("the call was judged")
 type gatePlan struct {
 	gates, hold []byte
 	list        []protocol.Gate
-	rules       string
 	calls       map[string]judgement // of those that wait where a gate names their tool
 	nodes       map[string]int       // which of the response's items made a call
 }
@@ -46,7 +45,7 @@ func (t *task) planGates(done *model.Completion) (*gatePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.hold, p.rules = encodeHold(h), h.rules
+	p.hold = encodeHold(h)
 	if p.list, err = gatesIn(t.bot, p.gates); err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 			node = nodes[at]
 		}
 		one := announcement{call.ID, call.Name, seq + i, asking(naming(p.list, call.Name), now, node, &j)}
-		used, err := t.overturned(tx, call, one.row, raw, p.rules)
+		used, err := t.overturned(tx, call, one.row, raw, p.hold)
 		switch {
 		case err != nil:
 			return err
@@ -317,7 +316,7 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 		if err != nil {
 			return err
 		}
-		used, err := t.overturned(tx, call, row, raw, h.rules)
+		used, err := t.overturned(tx, call, row, raw, encodeHold(h))
 		if err != nil {
 			return err
 		}
