@@ -275,6 +275,21 @@ func TestRulesAndGates(t *testing.T) {
 			t.Errorf("%v", kinds(lines))
 		}
 	})
+	t.Run("an allow after a denial is for the sandbox that the call was to run in", func(t *testing.T) {
+		l.box("Cid", allGated+rules)
+		turn := l.submit("Cid", "run touch ../out/cid")
+		a := l.k.waiting(1)[0]
+		l.k.deny(a, "")
+		l.ended("Cid", turn)
+		l.k.ask(nil, "answer", verdict(a, `"decision":"allow","overturn":true`))
+		l.k.ask(nil, "configure", `"bot":"Cid","sandbox":"danger-full-access"`)
+		turn = l.submit("Cid", "run touch ../out/cid")
+		l.k.deny(l.k.waiting(1)[0], "")
+		_, o := l.ended("Cid", turn)
+		if l.b.says(o.Text, protocol.ApprovalDenied, ""); l.b.exists("out/cid") {
+			t.Error("it ran")
+		}
+	})
 	t.Run("SB-71 a gate's deadline is met whatever the bot does", func(t *testing.T) {
 		l.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"manual","tools":["shell"],"expire_ms":300}]`)
 		l.b.says(l.done(l.submit("Ada", "escalate touch ../out/late")), protocol.ApprovalExpired, "not reviewed: no verdict")

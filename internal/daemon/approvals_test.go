@@ -369,6 +369,28 @@ func TestGates(t *testing.T) {
 		g.k.refused(protocol.GateLimit, "configure", `"bot":"Eve","gates":[`+strings.Join(many, ",")+`]`)
 		g.k.ask(nil, "inspect", `"bot":"Eve"`)
 	})
+	t.Run("R2 a call that a rule forbade when it was planned waits once it is not forbidden any more", func(t *testing.T) {
+		rules := func(text string) string {
+			return `"rules":{"files":[{"name":"r.rules","text":` + quotedText(text) + `}]}`
+		}
+		g.make("Mel", manual+","+rules(`prefix_rule(pattern=["tee"], decision="forbidden")`+"\n"))
+		turn := g.submit("Mel", "two true then echo x | tee mel")
+		calls := g.k.waiting(1)
+		g.k.ask(nil, "configure", `"bot":"Mel",`+rules(""))
+		g.k.allow(calls[0], "")
+		again := g.k.waiting(1)[0]
+		if again.CallID == calls[0].CallID || again.Cause != "tool" || again.Request != 1 {
+			t.Errorf("%+v", again)
+		}
+		g.k.deny(again, "")
+		if _, o := g.ended("Mel", turn); !strings.Contains(o.Text, "approval_denied") {
+			t.Errorf("%+v", o)
+		}
+		if _, err := os.Stat(filepath.Join(g.workspace, "mel")); err == nil {
+			t.Error("it ran")
+		}
+	})
+
 	t.Run("RT-128 a call that cannot run is announced to no gate", func(t *testing.T) {
 		g.make("Sam", `,"approve":["shell","write","read"],"approver":"manual"`)
 		var f protocol.Bot
@@ -478,6 +500,8 @@ func TestOverturn(t *testing.T) {
 		g.k.ask(nil, "answer", verdict(deny("one echo gone >> ran"), `"decision":"allow","overturn":true`))
 		g.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"other","tools":["shell"]}]`)
 		deny("one echo gone >> ran")
+		g.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"manual","tools":["shell"]}]`)
+		deny("one echo gone >> ran") // though they are as they were
 	})
 	t.Run("what is none of the denied calls is refused", func(t *testing.T) {
 		turn := g.submit("Ada", "one true")

@@ -56,6 +56,11 @@ func (e *Engine) configure(req *protocol.Configure, place folder) (*protocol.Bot
 		if err := tx.ConfigureBot(&bot); err != nil {
 			return err
 		}
+		if contains(changed, "gates") || len(more) > 0 {
+			if err := dropAllows(tx, bot.ID); err != nil {
+				return err
+			}
+		}
 		if held != nil && held.rules != bot.Rules {
 			if err := tx.DropRules(held.rules); err != nil {
 				return err

@@ -25,7 +25,6 @@ var errDecided = errors.New("the call was judged")
 type gatePlan struct {
 	gates, hold []byte
 	list        []protocol.Gate
-	rules       string
 	calls       map[string]judgement // of those that wait where a gate names their tool
 	nodes       map[string]int       // which of the response's items made a call
 }
@@ -46,7 +45,7 @@ func (t *task) planGates(done *model.Completion) (*gatePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.hold, p.rules = encodeHold(h), h.rules
+	p.hold = encodeHold(h)
 	if p.list, err = gatesIn(t.bot, p.gates); err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 			node = nodes[at]
 		}
 		one := announcement{call.ID, call.Name, seq + i, asking(naming(p.list, call.Name), now, node, &j)}
-		used, err := t.overturned(tx, call, one.row, raw, p.rules)
+		used, err := t.overturned(tx, call, one.row, raw, p.hold)
 		switch {
 		case err != nil:
 			return err
@@ -133,8 +132,9 @@ type cleared struct {
 
 // clear waits until a call may start, or gives the refusal that is its result. It
 // asks about the sandbox once more, on the files as they are then: a call that
-// turns out to leave it without a verdict is announced alone, and one that is not
-// what was judged any more is refused (approvals.md 3, sandbox.md 7).
+// turns out to leave it without a verdict is announced alone, as is one that a rule
+// refused when it was planned and refuses no more; one that is not what was judged
+// any more is refused (approvals.md 3, sandbox.md 7).
 func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *tool.Result, err error) {
 	for {
 		row, err := t.await(call, rest)
@@ -148,7 +148,7 @@ func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *t
 		if row == nil && t.clientTool(call.Name) == nil && !tool.Confined(call.Name) {
 			return c, nil, nil
 		}
-		h, err := t.held()
+		h, covered, err := t.held(call.Name)
 		if err != nil {
 			return c, nil, err
 		}
@@ -160,7 +160,7 @@ func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *t
 		switch {
 		case j.refusal != nil:
 			return c, j.refusal, nil
-		case j.cause == "" || row == nil && j.lacking == nil:
+		case j.cause == "" || row == nil && j.lacking == nil && !covered:
 			return c, changedSince(t, row, &j), nil
 		case row == nil || j.escalated && !row.Escalated:
 			if refusal, err := t.askAlone(call, &j, row); refusal != nil || err != nil {
@@ -316,7 +316,7 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 		if err != nil {
 			return err
 		}
-		used, err := t.overturned(tx, call, row, raw, h.rules)
+		used, err := t.overturned(tx, call, row, raw, encodeHold(h))
 		if err != nil {
 			return err
 		}
@@ -331,7 +331,7 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 
 // judgeWhole is judge with everything that a gate is shown.
 func (t *task) judgeWhole(call *model.Call) (j judgement, err error) {
-	h, err := t.held()
+	h, _, err := t.held(call.Name)
 	if err != nil {
 		return j, err
 	}

@@ -164,13 +164,21 @@ func matched(list []*rules.Rule) (out []protocol.RuleMatch) {
 	return out
 }
 
-// held is how the bot is held now.
-func (t *task) held() (h hold, err error) {
+// held is how the bot is held now, and whether a gate covers a tool now.
+func (t *task) held(name string) (h hold, covered bool, err error) {
 	err = t.e.read(t.ctx, "hold", func(c *store.Conn) (err error) {
-		h, err = t.e.holdOf(c, t.bot)
+		if h, err = t.e.holdOf(c, t.bot); err != nil {
+			return err
+		}
+		raw, err := store.BotGates(c, t.bot)
+		if err != nil {
+			return err
+		}
+		gates, err := gatesIn(t.bot, raw)
+		covered = len(naming(gates, name)) > 0
 		return err
 	})
-	return h, err
+	return h, covered, err
 }
 
 func (t *task) refusal(code protocol.Code, detail string) *tool.Result {

@@ -34,8 +34,8 @@ type gatedCall struct {
 	CallID string `json:"call_id"`
 }
 
-// overturn is an allow for one call. It holds while the bot's gates and rules are
-// those that it was given under.
+// overturn is an allow for one call. It holds while the bot's gates, rules and
+// sandbox, also those that it has from its creators, are what it was given under.
 type overturn struct {
 	Call  string `json:"call"` // a digest of what must be the same
 	Under string `json:"under"`
@@ -67,8 +67,19 @@ func sameCall(name string, args json.RawMessage, folder, cause string, paths []s
 	return digest(append([]string{name, string(args), folder, cause}, paths...)...)
 }
 
-// sameJudge digests what an allow holds under: the gates and the rules.
-func sameJudge(gates []byte, rulesRef string) string { return digest(string(gates), rulesRef) }
+// sameJudge digests what an allow holds under: the gates, and what holds the bot.
+func sameJudge(gates, hold []byte) string { return digest(string(gates), string(hold)) }
+
+// dropAllows ends a bot's allows, since what they were given under changes: it may
+// be as it was again before they are used.
+func dropAllows(tx *store.Tx, bot int64) error {
+	o, err := overturnsOf(tx.Conn(), bot)
+	if err != nil || len(o.Allows) == 0 {
+		return err
+	}
+	o.Allows = nil
+	return o.keep(tx, bot)
+}
 
 func digest(parts ...string) string {
 	h := sha256.New()
@@ -97,14 +108,14 @@ func rememberGated(tx *store.Tx, bot, turn int64, list []announcement) error {
 
 // overturned uses up the allow that a person gave for this very call, if there is
 // one: then every gate of row has its verdict.
-func (t *task) overturned(tx *store.Tx, call *model.Call, row *approvalRow, gates []byte, rulesRef string) (bool, error) {
+func (t *task) overturned(tx *store.Tx, call *model.Call, row *approvalRow, gates, hold []byte) (bool, error) {
 	o, err := overturnsOf(tx.Conn(), t.bot)
 	if err != nil {
 		return false, err
 	}
 	now := t.e.nowMS()
 	same := sameCall(call.Name, call.Arguments, row.Folder, row.Cause, row.Paths)
-	under := sameJudge(gates, rulesRef)
+	under := sameJudge(gates, hold)
 	at := slices.IndexFunc(o.Allows, func(a overturn) bool {
 		return a.Call == same && a.Under == under && now >= a.AtMS && now < a.AtMS+overturnLife
 	})
@@ -181,7 +192,7 @@ func (e *Engine) overturn(r *protocol.Answer) (*protocol.Answered, *protocol.Err
 		now := e.nowMS()
 		same := sameCall(name, args, row.Folder, row.Cause, row.Paths)
 		o.Allows = slices.DeleteFunc(o.Allows, func(a overturn) bool { return a.Call == same || now >= a.AtMS+overturnLife })
-		o.Allows = append(o.Allows, overturn{Call: same, Under: sameJudge(bot.Gates, h.rules), By: r.By, AtMS: now})
+		o.Allows = append(o.Allows, overturn{Call: same, Under: sameJudge(bot.Gates, encodeHold(h)), By: r.By, AtMS: now})
 		if n := len(o.Allows) - keptGated; n > 0 {
 			o.Allows = slices.Delete(o.Allows, 0, n)
 		}
