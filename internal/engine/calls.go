@@ -124,6 +124,9 @@ func (t *task) startCall(call *model.Call, c *cleared) error {
 // that gates were asked about starts only when each of them allowed it, on the
 // request that the task saw.
 func (t *task) execute(tx *store.Tx, callID string, seen *approvalRow) (*approvalRow, error) {
+	if s := t.stopped(); s != nil {
+		return nil, s // nothing starts behind an interrupt that was answered
+	}
 	call, ok, err := store.CallByID(tx.Conn(), t.turn, callID)
 	if err != nil {
 		return nil, err
