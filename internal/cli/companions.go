@@ -3,17 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strconv"
 	"time"
 
 	"agent/protocol"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 var companionsVerb = verb{
@@ -41,7 +34,7 @@ var companionsVerb = verb{
 				return protocol.Fail(protocol.InsideABot, "companions run outside of every sandbox, with the daemon's keys; ask the person")
 			}
 			if set != "" {
-				if r.Set, err = a.readCompanions(set); err != nil {
+				if r.Set, err = readList[protocol.CompanionSpec](a, "--set", set, protocol.InvalidCompanion, "companions with name and command"); err != nil {
 					return err
 				}
 			}
@@ -84,41 +77,4 @@ func exitText(raw json.RawMessage) string {
 		return strconv.Itoa(*last.Code)
 	}
 	return string(raw)
-}
-
-// readCompanions reads the list that --set names. What the daemon can judge it
-// judges; here the list has its form, since a field that is misspelt must not be
-// lost.
-func (a *app) readCompanions(path string) ([]protocol.CompanionSpec, error) {
-	wrong := func(why string) error {
-		return protocol.Fail(protocol.InvalidCompanion, "--set "+path+": "+why)
-	}
-	in := a.stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			var p *fs.PathError
-			if errors.As(err, &p) {
-				err = p.Err
-			}
-			return nil, wrong(err.Error())
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, protocol.MaxLine+1))
-	switch {
-	case err != nil:
-		return nil, wrong(err.Error())
-	case len(text) > protocol.MaxLine:
-		return nil, wrong(fmt.Sprintf("it is over %d bytes", protocol.MaxLine))
-	}
-	var list []protocol.CompanionSpec
-	if err := jsonv2.Unmarshal(text, &list, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return nil, wrong("it is no JSON list of companions with name and command: " + err.Error())
-	}
-	if list == nil { // null
-		return nil, wrong("it is null; [] is no companions")
-	}
-	return list, nil
 }

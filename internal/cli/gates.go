@@ -3,17 +3,11 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
 
 	"agent/protocol"
-
-	v2 "github.com/go-json-experiment/json"
 )
 
 // The modes of approval (approvals.md 9). The daemon knows none of them: each is
@@ -111,7 +105,7 @@ func gateable(b *protocol.Bot) []string {
 func (f *configure) replaced(ctx context.Context, l *link) (gates protocol.Opt[[]protocol.Gate], err error) {
 	switch {
 	case f.gatesFile != "":
-		list, err := f.app.readGates(f.gatesFile)
+		list, err := readList[protocol.Gate](f.app, "--gates", f.gatesFile, protocol.InvalidGate, "gates with tag, tools and expire_ms")
 		return protocol.Set(list), err
 	case !f.table.given("approval"):
 		return gates, nil
@@ -127,39 +121,6 @@ func (f *configure) replaced(ctx context.Context, l *link) (gates protocol.Opt[[
 		return gates, err
 	}
 	return protocol.Set([]protocol.Gate{*gate}), nil
-}
-
-// readGates reads a JSON list of gates; - is standard input.
-func (a *app) readGates(path string) ([]protocol.Gate, error) {
-	wrong := func(why string) error { return protocol.Fail(protocol.InvalidGate, "--gates "+path+": "+why) }
-	in := a.stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			var p *fs.PathError
-			if errors.As(err, &p) {
-				err = p.Err
-			}
-			return nil, wrong(err.Error())
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, protocol.MaxLine+1))
-	switch {
-	case err != nil:
-		return nil, wrong(err.Error())
-	case len(text) > protocol.MaxLine:
-		return nil, wrong(fmt.Sprintf("it is over %d bytes", protocol.MaxLine))
-	}
-	var list []protocol.Gate
-	if err := v2.Unmarshal(text, &list, v2.RejectUnknownMembers(true)); err != nil {
-		return nil, wrong("it is no JSON list of gates with tag, tools and expire_ms: " + err.Error())
-	}
-	if list == nil { // null
-		return nil, wrong("it is null; [] is no gates")
-	}
-	return list, nil
 }
 
 // wholeArguments are a call's arguments as its node keeps them.

@@ -3,18 +3,10 @@ package sandbox
 import (
 	"context"
 	"os"
-	"sync"
 )
 
-// Launcher starts confined commands. It is safe for concurrent use.
-type Launcher struct {
-	Helper string // the daemon's own program, by its real path
-
-	mu      sync.Mutex
-	program *seatbelt // nil until the probe has passed
-	last    error     // of the last probe
-	tried   bool
-}
+// program is what the probe finds.
+type program = seatbelt
 
 // seatbelt is the launcher that was found.
 type seatbelt struct {

@@ -8,20 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// Launcher starts confined commands. It is safe for concurrent use.
-type Launcher struct {
-	Helper string // the path of the daemon's own program
-
-	mu      sync.Mutex
-	program *bubblewrap // nil until the probe has passed
-	last    error       // of the last probe
-	tried   bool
-}
+// program is what the probe finds.
+type program = bubblewrap
 
 // itself is the program that runs now, whatever its path leads to by now.
 func (l *Launcher) itself() (string, error) { return "/proc/self/exe", nil }

@@ -15,38 +15,6 @@ import (
 
 const probeTime = 10 * time.Second
 
-// Probe finds out whether commands can be confined on this machine; nil means
-// that they can, which is remembered. Else it is sandbox_unavailable with what to
-// do about it, and asked anew the next time (sandbox.md 5.5).
-func (l *Launcher) Probe(ctx context.Context) error {
-	_, err := l.ready(ctx)
-	return err
-}
-
-// State is what Probe last found: tried is false before the first.
-func (l *Launcher) State() (tried bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tried, l.last
-}
-
-// ready is the launcher, once a probe has passed.
-func (l *Launcher) ready(ctx context.Context) (*seatbelt, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.program != nil {
-		return l.program, nil
-	}
-	s, err := probe(ctx, l.Helper)
-	l.tried, l.last = true, nil
-	if err != nil {
-		l.last = unavailable(err)
-		return nil, l.last
-	}
-	l.program = s
-	return s, nil
-}
-
 func probe(ctx context.Context, helper string) (*seatbelt, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()

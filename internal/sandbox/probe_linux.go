@@ -53,38 +53,6 @@ func (f *facts) fault() string {
 	return ""
 }
 
-// Probe finds out whether commands can be confined on this machine; nil means
-// that they can, which is remembered. Else it is sandbox_unavailable with what to
-// do about it, and asked anew the next time (sandbox.md 4.2).
-func (l *Launcher) Probe(ctx context.Context) error {
-	_, err := l.ready(ctx)
-	return err
-}
-
-// State is what Probe last found: tried is false before the first.
-func (l *Launcher) State() (tried bool, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tried, l.last
-}
-
-// ready is the launcher, once a probe has passed.
-func (l *Launcher) ready(ctx context.Context) (*bubblewrap, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.program != nil {
-		return l.program, nil
-	}
-	b, err := probe(ctx, l.Helper)
-	l.tried, l.last = true, nil
-	if err != nil {
-		l.last = unavailable(err)
-		return nil, l.last
-	}
-	l.program = b
-	return b, nil
-}
-
 func probe(ctx context.Context, helper string) (*bubblewrap, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return nil, fmt.Errorf("there is no sandbox for %s", runtime.GOARCH)
