@@ -17,7 +17,7 @@ endif
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help need build install demo test test-long bench lint fuzz oracle
+.PHONY: help need need-test build install demo test test-long bench lint fuzz oracle
 
 help:
 	@echo "make demo       build, then watch a confined bot mend a failing test, and survive a kill -9 (no key needed)"
@@ -33,6 +33,10 @@ help:
 need:
 	@scripts/need.sh
 
+# The guides' programs in Python are run too.
+need-test:
+	@scripts/need.sh bubblewrap git ripgrep tmux python3
+
 # -buildid= and -trimpath: the same source gives the same bytes in any folder.
 build:
 	@mkdir -p bin
@@ -46,10 +50,10 @@ install: build
 demo: need
 	@demo/demo.sh
 
-test: need
+test: need-test
 	@scripts/test.sh -timeout=4m
 
-test-long: need
+test-long: need-test
 	@RACE=1 scripts/test.sh -count=1 -timeout=60m -tags long
 	@scripts/oracle.sh -count=1
 
