@@ -142,3 +142,50 @@ func TestThePagesCodesExist(t *testing.T) {
 		}
 	}
 }
+
+// TestTheBotSocketsTableIsTheDaemons compares what the page says is refused on
+// a bot's own socket with the daemon's table.
+func TestTheBotSocketsTableIsTheDaemons(t *testing.T) {
+	t.Parallel()
+	row := regexp.MustCompile(`(?m)^\| refused \| (.*) \|$`).FindStringSubmatch(read(t, "PROTOCOL.md"))
+	if row == nil {
+		t.Fatal("PROTOCOL.md has no row of what is refused")
+	}
+	said := map[string]bool{}
+	for _, m := range word.FindAllStringSubmatch(row[1], -1) {
+		said[m[1]] = true
+	}
+	treated := treatments(t)
+	for _, op := range constants(t, "../protocol/ops.go", "Op") {
+		if refused := treated[op] == "" || treated[op] == "refused"; refused != said[op] {
+			t.Errorf("%s on a bot's socket: the daemon has it as %q, the page as refused: %v", op, treated[op], said[op])
+		}
+	}
+}
+
+// treatments is the daemon's table: by op, allowed, narrowed or refused.
+func treatments(t *testing.T) map[string]string {
+	t.Helper()
+	spelling := map[string]string{}
+	ast.Inspect(goFile(t, "../protocol/ops.go"), func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 {
+			spelling[spec.Names[0].Name] = text(spec.Values[0])
+		}
+		return true
+	})
+	table := map[string]string{}
+	ast.Inspect(goFile(t, "../internal/daemon/scope.go"), func(n ast.Node) bool {
+		if kv, ok := n.(*ast.KeyValueExpr); ok {
+			key, isOp := kv.Key.(*ast.SelectorExpr)
+			value, isWord := kv.Value.(*ast.Ident)
+			if isOp && isWord && spelling[key.Sel.Name] != "" {
+				table[spelling[key.Sel.Name]] = value.Name
+			}
+		}
+		return true
+	})
+	if len(table) < 30 {
+		t.Fatalf("only %d ops were found in the daemon's table", len(table))
+	}
+	return table
+}

@@ -2,6 +2,8 @@ package docs
 
 import (
 	"bytes"
+	"go/ast"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,4 +178,50 @@ func TestInstallPutsTheManPagesBesideTheProgram(t *testing.T) {
 			t.Errorf("make install does not do %s:\n%s", want, out)
 		}
 	}
+}
+
+// TestTheReferenceNamesEveryVariable looks for the variables that the command
+// and the client read by name.
+func TestTheReferenceNamesEveryVariable(t *testing.T) {
+	t.Parallel()
+	page := read(t, "CLI.md")
+	found := 0
+	for _, root := range []string{"../internal/cli", "../client"} {
+		for _, name := range variables(t, root) {
+			found++
+			if name != "AGENT_CHATGPT_ISSUER" && name != "GOGC" && !strings.Contains(page, "`"+name+"`") { // for tests; Go's own
+				t.Errorf("CLI.md does not name %s, which %s reads", name, root)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d variables were found: the source was not read", found)
+	}
+}
+
+// variables are what the Go files below a folder ask the environment for.
+func variables(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		ast.Inspect(goFile(t, path), func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 1 {
+				return true
+			}
+			f, ok := call.Fun.(*ast.SelectorExpr)
+			if name := text(call.Args[0]); ok && name != "" && (f.Sel.Name == "Getenv" || f.Sel.Name == "LookupEnv") {
+				names = append(names, name)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
