@@ -40,7 +40,16 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd) })
 	a.tables = map[string]*table{}
 	a.verbs = verbs()
+	var names []string
 	for _, v := range a.verbs {
+		if !v.hidden {
+			names = append(names, v.name)
+		}
+	}
+	for _, v := range a.verbs {
+		if v.name == helpVerb.name {
+			v.words = names
+		}
 		cmd := a.command(v)
 		root.AddCommand(cmd)
 		if v.name == helpVerb.name {
