@@ -257,31 +257,38 @@ func TestWhatCannotBeComposed(t *testing.T) {
 		},
 		{
 			"CL-69 SO-87 a dangling link", func(w *world) { w.link("nowhere", "code/demo/AGENTS.md") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/demo/AGENTS.md", "link to nothing"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/demo/AGENTS.md", "link to nothing"},
 		},
 		{
 			"CL-69 SO-87 what is not UTF-8", func(w *world) { w.write("code/demo/AGENTS.md", "\xff") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/demo/AGENTS.md", "UTF-8"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/demo/AGENTS.md", "UTF-8"},
 		},
 		{
 			"a dangling link on the way", func(w *world) { w.link("nowhere", "code/demo/.agents") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/demo/.agents cannot", "link to nothing"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/demo/.agents cannot", "link to nothing"},
 		},
 		{
 			"a dangling link on the person's side", func(w *world) { w.link("nowhere", "home/.agents") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/home/.agents cannot", "link to nothing"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/home/.agents cannot", "link to nothing"},
 		},
 		{
 			"links in a circle", func(w *world) { w.link("AGENTS.md", "code/AGENTS.md") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/AGENTS.md"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/AGENTS.md"},
 		},
 		{
 			"a file where a folder belongs", func(w *world) { w.write("code/demo/.agents", "") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/demo/.agents/skills", "not a directory"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/demo/.agents/skills", "not a directory"},
 		},
 		{
 			"a folder where a file belongs", func(w *world) { w.write("code/AGENTS.md/x", "") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/AGENTS.md", "not a regular file"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/AGENTS.md", "not a regular file"},
 		},
 		{
 			"a pipe is not waited for", func(w *world) {
@@ -306,7 +313,8 @@ func TestWhatCannotBeComposed(t *testing.T) {
 		},
 		{
 			"a skill's folder that is a link to nothing", func(w *world) { w.link("nowhere", "home/.agents/skills/s") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/home/.agents/skills/s cannot"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/home/.agents/skills/s cannot"},
 		},
 		{
 			"a folder with too many entries", func(w *world) {
@@ -323,11 +331,13 @@ func TestWhatCannotBeComposed(t *testing.T) {
 		},
 		{
 			"CL-70 a role that is not there", func(*world) {}, "nobody",
-			protocol.ProfileNotFound, []string{"nobody", "TOP/code/demo/.agents/agents/nobody.md", "TOP/home/.agents/agents"},
+			protocol.ProfileNotFound,
+			[]string{"nobody", "TOP/code/demo/.agents/agents/nobody.md", "TOP/home/.agents/agents"},
 		},
 		{
 			"a role whose front matter has no end", func(w *world) { w.write("home/.agents/agents/r.md", "---\nmodel: a/b\n") }, "r",
-			protocol.InstructionsUnreadable, []string{"TOP/home/.agents/agents/r.md", "no end"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/home/.agents/agents/r.md", "no end"},
 		},
 		{
 			"the workspace's role is unreadable, and the person's does not stand in", func(w *world) {
@@ -337,21 +347,25 @@ func TestWhatCannotBeComposed(t *testing.T) {
 		},
 		{
 			"a role of more than there is room for", func(w *world) { w.write("home/.agents/agents/r.md", full) }, "r",
-			protocol.InstructionsLimit, []string{"TOP/home/.agents/agents/r.md", "61440"},
+			protocol.InstructionsLimit,
+			[]string{"TOP/home/.agents/agents/r.md", "61440"},
 		},
 		{"a role's name that leads elsewhere", func(*world) {}, "../r", protocol.InvalidName, []string{"../r"}},
 		{"a role's name with a dot in front", func(*world) {}, ".r", protocol.InvalidName, []string{".r"}},
 		{
 			"a thread that is none", func(w *world) { w.write("home/.agents/commons/threads/t/thread.json", "{") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/home/.agents/commons/threads/t/thread.json"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/home/.agents/commons/threads/t/thread.json"},
 		},
 		{
 			"a project without a name", func(w *world) { w.write("code/.agents/project.toml", "model = \"a/b\"\n") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/.agents/project.toml", "name"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/.agents/project.toml", "name"},
 		},
 		{
 			"a project whose name leads elsewhere", func(w *world) { w.write("code/.agents/project.toml", "name = \"../x\"\n") }, "",
-			protocol.InstructionsUnreadable, []string{"TOP/code/.agents/project.toml", "name"},
+			protocol.InstructionsUnreadable,
+			[]string{"TOP/code/.agents/project.toml", "name"},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

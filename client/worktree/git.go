@@ -38,12 +38,15 @@ func (g git) run(ctx context.Context, dir string, args ...string) (string, error
 	cmd := exec.CommandContext(ctx, g.program, append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(withoutPlaces(os.Environ()), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's interrupt is ours to pass on
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                // a terminal's interrupt is ours to pass on
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // git cleans up then
 	cmd.WaitDelay = gitEnds
 	var out, words bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &words
 	err := cmd.Run()
+	if err != nil && cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // such as a filter that it started
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return "", cause
 	}

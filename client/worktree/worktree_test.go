@@ -223,6 +223,45 @@ func TestSetupGroup(t *testing.T) {
 	}
 }
 
+// TestAnEndInTheMiddle ends git while a filter of the repository's makes it wait.
+func TestAnEndInTheMiddle(t *testing.T) {
+	t.Parallel()
+	src := checkout(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(src, ".gitattributes"), "file filter=slow\n", 0o600)
+	gitIn(t, src, "add", ".")
+	gitIn(t, src, "commit", "--quiet", "-m", "filtered")
+	gitIn(t, src, "config", "filter.slow.smudge", "exec 3>'"+pipe+"'; echo up >&3; sleep 600")
+	p := found(t, src)
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	made := make(chan error, 1)
+	go func() {
+		_, err := p.Add(ctx)
+		made <- err
+	}()
+	f, err := os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.ReadFull(f, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	cancel(stopped)
+	if err := <-made; !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+	if rest, err := io.ReadAll(f); len(rest) > 0 || err != nil {
+		t.Errorf("the filter: %q, %v", rest, err)
+	}
+	nothing(t, p)
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	t.Run("of a subfolder of a linked worktree", func(t *testing.T) {

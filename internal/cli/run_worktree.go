@@ -58,7 +58,10 @@ func (r *run) createInTree(ctx context.Context, c *protocol.Create) error {
 // signal ended has nothing to come back to.
 func (r *run) unsettled(ctx context.Context, c *protocol.Create, tree *worktree.Tree, err error) error {
 	if r.stands(ctx, c, err) {
-		return err
+		if _, ok := err.(stopped); ok {
+			return err
+		}
+		return withFact(err, "worktree", tree.Path)
 	}
 	left := tree.Undo(ctx)
 	switch ended := endedBy(ctx); {
