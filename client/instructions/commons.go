@@ -62,13 +62,13 @@ func (c *composer) threads() (open []thread, err error) {
 	if err != nil {
 		return nil, err
 	}
-	since := c.Now.Add(-recentThread).UnixMilli()
+	since := c.Now.Add(-recentThread)
 	for _, e := range list {
 		t, err := readThread(filepath.Join(dir, e.Name()), e)
 		if err != nil {
 			return nil, err
 		}
-		if t != nil && !says(t.Closed) && t.MadeMS >= since {
+		if t != nil && !says(t.Closed) && !time.UnixMilli(t.MadeMS).Before(since) {
 			open = append(open, *t)
 		}
 	}

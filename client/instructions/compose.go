@@ -207,5 +207,5 @@ func body(text string) string {
 // poses reports whether a line reads as the end line or as the heading of an
 // AGENTS.md section.
 func poses(line string) bool {
-	return strings.TrimRight(line, " \t\r") == EndLine || strings.HasPrefix(line, headingStart)
+	return strings.TrimRight(line, " \t\r") == EndLine || strings.HasPrefix(line, headingOf(""))
 }

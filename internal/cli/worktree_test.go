@@ -3,12 +3,15 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -288,4 +291,56 @@ func TestWorktreeLeavesTheConfigAlone(t *testing.T) {
 			t.Errorf("left %q; the config %d, before %d", left, inode(), before)
 		}
 	})
+}
+
+// TestWorktreeOfALostAnswer plays a daemon that is gone before it answers the
+// create: whether the bot is there says the one that is met next.
+func TestWorktreeOfALostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		made bool // the bot
+		left int  // of its worktree
+	}{
+		{"a bot that was made keeps its folder", true, 3},
+		{"one that was not has none", false, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t)
+			src := g.checkout()
+			var workspace atomic.Value
+			g.listener(func(conn net.Conn) {
+				ready, err := protocol.AppendReady(nil, &protocol.Ready{PID: 1})
+				if err != nil {
+					panic(err)
+				}
+				conn.Write(ready)
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					var r struct {
+						ID            json.RawMessage
+						Op, Workspace string
+					}
+					json.Unmarshal(lines.Bytes(), &r)
+					in := workspace.Load()
+					switch {
+					case r.Op == protocol.OpCreate:
+						workspace.Store(r.Workspace)
+						return
+					case in != nil && row.made:
+						fmt.Fprintf(conn, `{"id":%s,"result":{"name":"w","id":1,"workspace":%q}}`+"\n", r.ID, in)
+					default:
+						conn.Write(protocol.AppendError(nil, r.ID, protocol.Fail(protocol.BotNotFound, "w")))
+					}
+				}
+			})
+			r := g.run("run", "--new", "--worktree", "--bot", "w", "--model", "t/echo", "--workspace", src, "hi")
+			if r.status != 1 || r.code() != string(protocol.DaemonDisconnected) || strings.Contains(r.stderr, `"worktree":`) != row.made {
+				t.Errorf("exit %d: %s", r.status, r.stderr)
+			}
+			if left := g.left(src, "w"); len(left) != row.left {
+				t.Errorf("of it is left %q", left)
+			}
+		})
+	}
 }
