@@ -34,6 +34,7 @@ type app struct {
 	ctx            context.Context // ends with a signal or with stdout
 
 	tree   *cobra.Command
+	verbs  []verb            // all of them, in the order of help
 	tables map[string]*table // of every verb
 	verb   string            // "" until the line named one
 	plain  bool              // errors as agent: CODE: DETAIL, whatever pretty says
