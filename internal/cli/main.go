@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 
 	"agent/internal/sandbox"
 	"agent/internal/tool"
@@ -38,6 +39,8 @@ type app struct {
 	verb   string            // "" until the line named one
 	plain  bool              // errors as agent: CODE: DETAIL, whatever pretty says
 	pretty bool
+
+	undoing sync.Mutex // held while there is what a signal must not leave behind
 }
 
 // exit ends the command with a status and nothing on stderr: what there was to
@@ -51,7 +54,7 @@ func (a *app) main(args []string) int {
 		a.ctx = context.Background() // the daemon has its own signals
 		return a.report(a.execute(args))
 	}
-	ctx, done := endings()
+	ctx, done := endings(&a.undoing)
 	a.ctx = ctx
 	defer done()
 	err := a.execute(args)
