@@ -154,6 +154,9 @@ func (c *composer) agentsFiles() error {
 		if f == nil || f.blank() || slices.ContainsFunc(seen, again) {
 			continue
 		}
+		if err := ours(path, f.info); err != nil {
+			return err
+		}
 		seen = append(seen, f.info)
 		if err := c.add(path, f.info.Size(), heading+body(f.text)); err != nil {
 			return err
