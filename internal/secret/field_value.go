@@ -59,11 +59,11 @@ func (f *fieldsPass) value(d field, end bool, out *text) (hold int, more bool) {
 	case !secret:
 	case x.open:
 		f.line.skip(f.b, from, from)
-		f.mask(from, from, out)
+		f.mask(from, from, fieldValue, out)
 		f.scan, f.cut = from, &x.rest
 	default:
 		f.line.skip(f.b, from, to)
-		f.mask(from, to, out)
+		f.mask(from, to, fieldValue, out)
 		f.scan, f.floor = to, to
 	}
 	return 0, true
@@ -328,7 +328,7 @@ func (f *fieldsPass) leadOver(out *text) bool {
 		f.cut = nil
 		return false
 	}
-	f.mask(at, at, out)
+	f.mask(at, at, fieldValue, out)
 	f.cut.lead = false
 	return true
 }

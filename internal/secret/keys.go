@@ -157,7 +157,7 @@ func (k *keysPass) terminated(to int, out *text) {
 			return
 		}
 		if from < till {
-			k.mask(from, till, out)
+			k.mask(from, till, privateKey, out)
 		}
 		k.send(next, out)
 	}
@@ -176,7 +176,7 @@ func (k *keysPass) unterminated(to int, cut bool, out *text) {
 			till, next = to, to
 		}
 		if from < till {
-			k.mask(from, till, out)
+			k.mask(from, till, privateKey, out)
 		}
 		k.send(next, out)
 	}

@@ -48,7 +48,7 @@ func (u *urlsPass) step(end bool, out *text) bool {
 		return false
 	}
 	if from, to := u.credentials(u.start, u.scan); from < to {
-		u.mask(from, to, out)
+		u.mask(from, to, urlCredential, out)
 	}
 	u.in = false
 	return true
