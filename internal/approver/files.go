@@ -55,6 +55,7 @@ func (f *filer) of(p *plan) (list []shownFile, reason string) {
 	}
 	var seen []string
 	for _, c := range append(f.named(p, s.words), s.found...) {
+		c.missing = c.program && !s.exists(c.word)
 		for _, path := range s.paths(c.word) {
 			if slices.Contains(seen, path) {
 				continue
@@ -157,7 +158,7 @@ func (f *filer) file(path string, c candidate) (shown shownFile, ok, tooLarge bo
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && (c.wrote || c.program && f.owns(path)) {
+		if errors.Is(err, fs.ErrNotExist) && (c.wrote || c.missing && f.owns(path)) {
 			shown.State = "is not there"
 			return shown, true, false
 		}

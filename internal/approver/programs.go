@@ -142,7 +142,7 @@ func (s *scripts) operands(args []string) {
 		case i == maxOperands:
 			return
 		case strings.HasPrefix(arg, "-") && len(arg) > 1:
-			option = arg != "--"
+			option = takesWord(arg)
 			if _, value, ok := strings.Cut(arg, "="); ok {
 				s.add(candidate{word: value})
 			}
@@ -154,6 +154,15 @@ func (s *scripts) operands(args []string) {
 		}
 		option = false
 	}
+}
+
+// takesWord reports whether an interpreter's option may take the word behind it:
+// some letters, and any long one.
+func takesWord(option string) bool {
+	if strings.HasPrefix(option, "--") {
+		return option != "--"
+	}
+	return strings.IndexByte("WXoOrIMLSCf", option[len(option)-1]) >= 0
 }
 
 // fileOptions takes the words behind -f.

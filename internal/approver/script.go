@@ -28,6 +28,7 @@ type candidate struct {
 	program  bool // it is the program itself
 	optional bool // it may be read only: shown if it can be
 	wrote    bool // this turn wrote it
+	missing  bool // it is a program that is not there
 }
 
 // scripts is what a call's scripts run, as far as their text says so. It takes
