@@ -69,6 +69,9 @@ func testFiles(t *testing.T, w *world) {
 		if e, _ := w.asked("pipe", "escalate bash pipe.sh", nil); e.refused[0] != tooLargeToShow {
 			t.Errorf("refused %v", e.refused)
 		}
+		if e, _ := w.asked("pipe", "escalate bash pipe.sh/*.sh", nil); len(e.refused) != 0 {
+			t.Errorf("with a pipe in a folder's place: refused %v", e.refused)
+		}
 	})
 	t.Run("a link out of the bot's folders shows where it leads and nothing of it", func(t *testing.T) {
 		w := w.in(t)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -75,7 +76,7 @@ func (s *scripts) matching(pattern string) (list []string) {
 		return nil
 	}
 	for _, path := range s.paths(pattern) {
-		dir, err := os.Open(filepath.Dir(path))
+		dir, err := os.OpenFile(filepath.Dir(path), os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}

@@ -135,7 +135,7 @@ type speech struct {
 
 // add takes in a prompt and what the person said to its sender.
 func (s *speech) add(p *protocol.Prompt, running bool) error {
-	if s.nodes[p.Node] {
+	if p.Node != 0 && s.nodes[p.Node] {
 		return nil
 	}
 	e, err := s.a.prompt(p, running)

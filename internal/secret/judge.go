@@ -52,7 +52,11 @@ func (j *Judge) Field(name, value string) string {
 			return masked
 		}
 	case header, cookie:
-		return j.Code(name + ": " + value)[len(name)+2:]
+		head := name + ": "
+		if shown, ok := strings.CutPrefix(j.Code(head+value), head); ok {
+			return shown
+		}
+		return markOf(knownValue) // it begins with the name
 	}
 	if len(v) < least || isPlaceholder(v) || isFilling(v, []byte(name)) || mayRun(v) {
 		return masked

@@ -13,7 +13,7 @@ var tail = strings.Repeat("x1", 24)
 
 func judge(t testing.TB) *Judge {
 	t.Helper()
-	return NewJudge(set(t, known))
+	return NewJudge(set(t, known, "--proxy-authorization: Bearer hunter22xx"))
 }
 
 func TestJudgeText(t *testing.T) {
@@ -101,6 +101,7 @@ func TestJudgeField(t *testing.T) {
 		{"a token that looks like one", "token", tail[:20], "[secret: field value]"},
 		{"a token that looks like a word", "token", "continue", "continue"},
 		{"a header", "Authorization", "Bearer hunter22xx", "Bearer [secret: field value]"},
+		{"a known value that begins with the name", "--proxy-authorization", "Bearer hunter22xx", "[secret: known value]"},
 		{"a command is never hidden", "password", "x; rm -rf ~", "x; rm -rf ~"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
