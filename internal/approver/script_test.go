@@ -150,9 +150,19 @@ func TestNamesWord(t *testing.T) {
 		text string
 		want bool
 	}{
-		{"x.sh", true}, {"bash ./x.sh", true}, {"'x.sh'", true}, {"a=x.sh;", true}, {"/w/x.sh:3", true},
-		{"max.sh", false}, {"x.sha", false}, {"x.sh.bak", false}, {"-x.sh", false}, {"x.sh_", false}, {"éx.sh", false},
-		{"max.sh and x.sh", true}, {"", false},
+		{"x.sh", true},
+		{"bash ./x.sh", true},
+		{"'x.sh'", true},
+		{"a=x.sh;", true},
+		{"/w/x.sh:3", true},
+		{"max.sh", false},
+		{"x.sha", false},
+		{"x.sh.bak", false},
+		{"-x.sh", false},
+		{"x.sh_", false},
+		{"éx.sh", false},
+		{"max.sh and x.sh", true},
+		{"", false},
 	} {
 		if got := namesWord(c.text, "x.sh"); got != c.want {
 			t.Errorf("%q: %v", c.text, got)

@@ -208,17 +208,6 @@ func (w *world) stop(sub *protocol.Submitted) {
 	w.ended(sub)
 }
 
-// allow allows what waits.
-func (w *world) allow(r *round) {
-	w.t.Helper()
-	for i := range r.calls {
-		c := &r.calls[i]
-		if _, err := w.c.Answer(w.ctx, &protocol.Answer{Bot: c.Bot, Turn: c.Turn, CallID: c.CallID, Request: c.Request, Decision: "allow"}); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
 // kinds are the transcript's entries of a kind.
 func (d *document) kinds(kind string) (texts []string) {
 	for _, e := range d.Transcript {

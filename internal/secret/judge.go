@@ -108,8 +108,20 @@ var tokenForms = []struct {
 	prefix string
 	least  int
 }{
-	{"sk-ant-", 24}, {"sk-proj-", 24}, {"sk-", 24}, {"github_pat_", 30}, {"ghp_", 30}, {"gho_", 30}, {"ghu_", 30}, {"ghs_", 30},
-	{"xoxb-", 20}, {"xoxp-", 20}, {"glpat-", 20}, {"AIza", 35}, {"npm_", 30}, {"hf_", 30},
+	{"sk-ant-", 24},
+	{"sk-proj-", 24},
+	{"sk-", 24},
+	{"github_pat_", 30},
+	{"ghp_", 30},
+	{"gho_", 30},
+	{"ghu_", 30},
+	{"ghs_", 30},
+	{"xoxb-", 20},
+	{"xoxp-", 20},
+	{"glpat-", 20},
+	{"AIza", 35},
+	{"npm_", 30},
+	{"hf_", 30},
 }
 
 const (
