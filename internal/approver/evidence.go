@@ -76,7 +76,7 @@ type standing struct {
 type sandbox struct {
 	Mode      string   `json:"mode"`
 	Writable  []string `json:"writable_folders"`
-	Network   bool     `json:"network"`
+	Network   string   `json:"network"` // on, off
 	Workspace string   `json:"workspace"`
 }
 
@@ -194,7 +194,10 @@ const (
 )
 
 func (a *collecting) sandbox() sandbox {
-	s := sandbox{Mode: visible(a.bot.Sandbox), Writable: []string{}, Network: a.bot.Network, Workspace: a.text(a.cwd)}
+	s := sandbox{Mode: visible(a.bot.Sandbox), Writable: []string{}, Network: "off", Workspace: a.text(a.cwd)}
+	if a.bot.Network {
+		s.Network = "on"
+	}
 	switch a.bot.Sandbox {
 	case workspaceWrite:
 		for _, root := range a.roots {
@@ -202,7 +205,7 @@ func (a *collecting) sandbox() sandbox {
 		}
 	case readOnly:
 	default: // no sandbox
-		s.Writable, s.Network = []string{"/"}, true
+		s.Writable, s.Network = []string{"/"}, "on"
 	}
 	return s
 }

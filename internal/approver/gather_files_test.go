@@ -31,7 +31,7 @@ func testFiles(t *testing.T, w *world) {
 			t.Errorf("content %q", got)
 		}
 		p := d.Planned[0]
-		if p.Cause != "escalation" || !p.Escalated || p.Justification != "the person said so" || d.Sandbox.Mode != workspaceWrite || d.Sandbox.Network || len(d.Sandbox.Writable) == 0 {
+		if p.Cause != "escalation" || !p.Escalated || p.Justification != "the person said so" || d.Sandbox.Mode != workspaceWrite || d.Sandbox.Network != "off" || len(d.Sandbox.Writable) == 0 {
 			t.Errorf("planned %+v in %+v", p, d.Sandbox)
 		}
 	})
