@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"agent/client/items"
 	"agent/protocol"
 )
 
@@ -132,9 +133,9 @@ func (l *link) wholeArguments(ctx context.Context, c *protocol.Approval) (json.R
 	if err != nil {
 		return c.Arguments, false
 	}
-	for _, part := range parts(item) {
-		if part.kind == partCall && part.callID == c.CallID && json.Valid([]byte(part.text)) {
-			return json.RawMessage(part.text), true
+	for _, part := range items.Parts(item) {
+		if part.Kind == items.Call && part.CallID == c.CallID && json.Valid([]byte(part.Text)) {
+			return json.RawMessage(part.Text), true
 		}
 	}
 	return c.Arguments, false

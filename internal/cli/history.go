@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"agent/client/items"
 	"agent/protocol"
 )
 
@@ -218,16 +219,16 @@ func (h *history) everything(ctx context.Context, l *link) error {
 // pretty shows items: who or which tool, then the text, a blank line between.
 // A result names its call's tool where the call is among the nodes.
 func (h *history) pretty(ctx context.Context, l *link, nodes []protocol.Node) error {
-	var list []part
+	var list []items.Part
 	tools := map[string]string{}
 	err := h.fetch(ctx, l, nodes, func(n storedNode) error {
 		if n.failed != "" {
-			list = append(list, part{kind: partOther, text: string(n.failed)})
+			list = append(list, items.Part{Kind: items.Other, Text: string(n.failed)})
 			return nil
 		}
-		for _, p := range parts(n.item) {
-			if p.kind == partCall {
-				tools[p.callID] = p.name
+		for _, p := range items.Parts(n.item) {
+			if p.Kind == items.Call {
+				tools[p.CallID] = p.Name
 			}
 			list = append(list, p)
 		}
@@ -238,16 +239,16 @@ func (h *history) pretty(ctx context.Context, l *link, nodes []protocol.Node) er
 	}
 	var b strings.Builder
 	for _, p := range list {
-		head := p.kind
+		head := string(p.Kind)
 		switch {
-		case p.kind == partCall:
-			head = "▸ " + p.name
-		case p.kind == partResult && tools[p.callID] != "":
-			head = tools[p.callID]
+		case p.Kind == items.Call:
+			head = "▸ " + p.Name
+		case p.Kind == items.Result && tools[p.CallID] != "":
+			head = tools[p.CallID]
 		}
 		b.WriteString(oneLine(head) + "\n")
-		text := p.text
-		if command := callCommand(text); p.kind == partCall && command != "" {
+		text := p.Text
+		if command := callCommand(text); p.Kind == items.Call && command != "" {
 			text = command
 		}
 		if text != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"agent/client/items"
 	"agent/protocol"
 
 	"golang.org/x/term"
@@ -26,7 +27,7 @@ type pretty struct {
 	branch string // of the worktree that was made for the bot; "" for none
 
 	text, thinking *filter
-	mode           string           // what stdout is in the middle of: partAssistant, partThinking or ""
+	mode           items.Kind       // what stdout is in the middle of: items.Assistant, items.Thinking or ""
 	lineOpen       bool             // stdout's last line has no newline yet
 	bot            string           // whose turn was shown last
 	streamed       map[int64][]byte // by turn: text shown that no message has confirmed
@@ -116,10 +117,10 @@ func (p *pretty) delta(e *protocol.Event) error {
 		return nil
 	}
 	if e.Kind == protocol.KindThinkingDelta {
-		return p.say(partThinking, p.thinking, e.Text())
+		return p.say(items.Thinking, p.thinking, e.Text())
 	}
 	p.streamed[e.Turn] = append(p.streamed[e.Turn], e.Text()...)
-	return p.say(partAssistant, p.text, e.Text())
+	return p.say(items.Assistant, p.text, e.Text())
 }
 
 // release shows what was held, unless a call is still open.
@@ -153,7 +154,7 @@ func (p *pretty) whose(e *protocol.Event) error {
 
 // say shows streamed text; a change between speaking and thinking begins a
 // line.
-func (p *pretty) say(mode string, f *filter, text string) error {
+func (p *pretty) say(mode items.Kind, f *filter, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -162,7 +163,7 @@ func (p *pretty) say(mode string, f *filter, text string) error {
 			return err
 		}
 		p.mode = mode
-		if mode == partThinking && p.dim {
+		if mode == items.Thinking && p.dim {
 			if err := p.app.write([]byte("\x1b[2m")); err != nil {
 				return err
 			}
@@ -175,13 +176,13 @@ func (p *pretty) say(mode string, f *filter, text string) error {
 // endLine ends whatever stdout is in the middle of.
 func (p *pretty) endLine() error {
 	f := p.text
-	if p.mode == partThinking {
+	if p.mode == items.Thinking {
 		f = p.thinking
 	}
 	if err := f.Flush(); err != nil {
 		return err
 	}
-	if p.mode == partThinking && p.dim {
+	if p.mode == items.Thinking && p.dim {
 		if err := p.app.write([]byte("\x1b[0m")); err != nil {
 			return err
 		}
@@ -231,12 +232,12 @@ func (p *pretty) message(ctx context.Context, e *protocol.Event) error {
 		return err
 	}
 	var text []byte
-	for _, part := range parts(item) {
-		switch part.kind {
-		case partAssistant:
-			text = append(text, part.text...)
-		case partCall:
-			p.calls(e.Turn).planned[part.callID] = callLine(part.name, part.text)
+	for _, part := range items.Parts(item) {
+		switch part.Kind {
+		case items.Assistant:
+			text = append(text, part.Text...)
+		case items.Call:
+			p.calls(e.Turn).planned[part.CallID] = callLine(part.Name, part.Text)
 		}
 	}
 	seen := p.streamed[e.Turn]
@@ -252,7 +253,7 @@ func (p *pretty) message(ctx context.Context, e *protocol.Event) error {
 		}
 	}
 	delete(p.streamed, e.Turn)
-	return p.say(partAssistant, p.text, string(text))
+	return p.say(items.Assistant, p.text, string(text))
 }
 
 // around are the events that stderr tells of.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"agent/client/items"
 	"agent/protocol"
 )
 
@@ -46,10 +47,10 @@ type searching struct {
 
 func (s *searching) look(n storedNode) error {
 	s.scanned++
-	for _, p := range parts(n.item) {
-		text := p.text
-		if p.kind == partCall {
-			text = p.name + " " + text
+	for _, p := range items.Parts(n.item) {
+		text := p.Text
+		if p.Kind == items.Call {
+			text = p.Name + " " + text
 		}
 		at, length := find(text, s.want)
 		if at < 0 {
@@ -58,7 +59,7 @@ func (s *searching) look(n storedNode) error {
 		s.matches++
 		line := strconv.AppendInt([]byte(`{"node":`), n.node, 10)
 		line = strconv.AppendInt(append(line, `,"turn":`...), n.turn, 10)
-		line = appendText(append(line, `,"type":`...), p.kind)
+		line = appendText(append(line, `,"type":`...), string(p.Kind))
 		line = appendText(append(line, `,"excerpt":`...), excerpt(text, at, length))
 		return s.h.app.write(append(line, "}\n"...))
 	}

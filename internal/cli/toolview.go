@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agent/client/items"
 	"agent/protocol"
 )
 
@@ -97,9 +98,9 @@ func (p *pretty) result(ctx context.Context, bot string, node int64) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range parts(item) {
-		text := resultText(part.text)
-		if part.kind != partResult || text == "" {
+	for _, part := range items.Parts(item) {
+		text := resultText(part.Text)
+		if part.Kind != items.Result || text == "" {
 			continue
 		}
 		if err := p.line(text); err != nil {
@@ -178,4 +179,13 @@ func indented(text string) string {
 		n++
 	}
 	return b.String()
+}
+
+// plain is the text of a JSON string, or any other value as it stands.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
 }

@@ -271,55 +271,14 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-func TestParts(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ name, item, want string }{
-		{"a user's message, Messages", `{"role":"user","content":[{"type":"text","text":"hi"}]}`, "user:hi"},
-		{
-			"an answer, Messages", `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"yes"},{"type":"tool_use","id":"c","name":"shell","input":{"command":"ls"}}]}`,
-			`thinking:hm assistant:yes tool_call:shell:c:{"command":"ls"}`,
-		},
-		{"a result, Messages", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]}`, "tool_result:c:out"},
-		{"a result with blocks, Messages", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"out"}]}]}`, "tool_result:c:out"},
-		{"an answer, Responses", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes"}]}`, "assistant:yes"},
-		{"a call, Responses", `{"type":"function_call","call_id":"c","name":"read","arguments":"{\"path\":\"a\"}"}`, `tool_call:read:c:{"path":"a"}`},
-		{"a result, Responses", `{"type":"function_call_output","call_id":"c","output":"out"}`, "tool_result:c:out"},
-		{"reasoning, Responses", `{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"x"}`, "thinking:hm"},
-		{"an answer, Chat", `{"role":"assistant","content":"yes","tool_calls":[{"id":"c","type":"function","function":{"name":"shell","arguments":"{}"}}]}`, "assistant:yes tool_call:shell:c:{}"},
-		{"a result, Chat", `{"role":"tool","tool_call_id":"c","content":"out"}`, "tool_result:c:out"},
-		{"an answer, scripted", `{"role":"assistant","text":"yes","thinking":"hm","calls":[{"id":"c","tool":"shell","arguments":{"command":"ls"}}]}`, `thinking:hm assistant:yes tool_call:shell:c:{"command":"ls"}`},
-		{"a result, scripted", `{"role":"tool","id":"c","output":"out"}`, "tool_result:c:out"},
-		{"something else", `{"type":"web_search_call","id":"w"}`, "other:"},
-		{"no object", `[1]`, "other:"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			var got []string
-			for _, p := range parts(json.RawMessage(c.item)) {
-				fields := []string{p.kind}
-				for _, f := range []string{p.name, p.callID} {
-					if f != "" {
-						fields = append(fields, f)
-					}
-				}
-				got = append(got, strings.Join(append(fields, p.text), ":"))
-			}
-			if s := strings.Join(got, " "); s != c.want {
-				t.Errorf("got %s, want %s", s, c.want)
-			}
-		})
-	}
-}
-
-func FuzzParts(f *testing.F) {
-	f.Add(`{"role":"assistant","content":[{"type":"text","text":"x"}]}`)
-	f.Add(`{"type":"function_call_output","output":[{"text":"y"}]}`)
-	f.Fuzz(func(t *testing.T, item string) {
-		if len(parts(json.RawMessage(item))) > len(item)+1 {
-			t.Errorf("%d parts of %d bytes", len(parts(json.RawMessage(item))), len(item))
-		}
-		for _, p := range parts(json.RawMessage(item)) {
-			resultText(p.text)
-			callLine(p.name, p.text)
+// What tools return, and what models pass to them, is shown whatever it is.
+func FuzzToolTexts(f *testing.F) {
+	f.Add(`{"stdout":"x","stderr":"","exit_code":1}`)
+	f.Add(`{"command":"ls -l"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		resultText(text)
+		if line := callLine("shell", text); strings.ContainsAny(line, "\n\x1b") {
+			t.Errorf("the call's line %q is more than a line", line)
 		}
 	})
 }

@@ -26,6 +26,10 @@ var (
 	plainStops  = bytesOf("\n \t,;&)}]\"'<>|`")
 	blankTrim   = bytesOf(" \t\r")
 	listTrim    = bytesOf(" \t\r,;")
+
+	// In text that may run, a value ends where a shell would begin anew.
+	codeStops       = bytesOf("\n \t,;&(){}]\"'<>|`$")
+	codeHeaderStops = bytesOf("\n\"'`\\;&|<>()$")
 )
 
 // value judges the value of a field, and masks it if it is a secret.
@@ -59,11 +63,11 @@ func (f *fieldsPass) value(d field, end bool, out *text) (hold int, more bool) {
 	case !secret:
 	case x.open:
 		f.line.skip(f.b, from, from)
-		f.mask(from, from, out)
+		f.mask(from, from, fieldValue, out)
 		f.scan, f.cut = from, &x.rest
 	default:
 		f.line.skip(f.b, from, to)
-		f.mask(from, to, out)
+		f.mask(from, to, fieldValue, out)
 		f.scan, f.floor = to, to
 	}
 	return 0, true
@@ -79,6 +83,9 @@ func isBlockSign(value []byte) bool {
 func (f *fieldsPass) extent(d field, end bool) (extent, progress) {
 	b := f.b[d.value:]
 	inside, level, quote, p := openingQuote(b, end)
+	if f.code && quote == '`' {
+		p = elsewhere // a command
+	}
 	switch {
 	case p == undecided:
 		return extent{}, undecided
@@ -93,6 +100,9 @@ func (f *fieldsPass) extent(d field, end bool) (extent, progress) {
 		}
 		if d.name.class == cookie {
 			x.rest.trim = &blankTrim
+		}
+		if f.code {
+			x.rest.stops = &codeHeaderStops
 		}
 		return f.reach(x, x.from, end)
 	}
@@ -110,6 +120,10 @@ func (f *fieldsPass) extent(d field, end bool) (extent, progress) {
 // placeholder that the value begins with.
 func (f *fieldsPass) unquoted(d field, n int, end bool) (extent, progress) {
 	x := extent{from: d.value, rest: rest{stops: &plainStops, trim: &listTrim}}
+	if f.code {
+		x.rest.stops = &codeStops
+		return f.reach(x, x.from, end)
+	}
 	after := x.from + n
 	switch {
 	case d.name.first.ok && (d.sep == "=" || d.sep == ":" && d.value > d.at+1):
@@ -136,12 +150,15 @@ func (f *fieldsPass) isEnv(d field) bool {
 // reach looks for the value's end from after on, over maxLook bytes.
 func (f *fieldsPass) reach(x extent, after int, end bool) (extent, progress) {
 	limit := min(len(f.b), after+maxLook)
+	if f.code {
+		limit = len(f.b) // what runs may stand anywhere in it
+	}
 	search := x.rest
 	i, found := search.end(f.b[:limit], after, x.from)
 	switch {
 	case found:
 		x.to = i
-	case limit == after+maxLook:
+	case limit == after+maxLook && !f.code:
 		x.to, x.open = limit, true
 	case !end:
 		return x, undecided
@@ -218,7 +235,7 @@ func (f *fieldsPass) secretPart(d field, x extent, to int) (from int, secret boo
 		from += skip
 	}
 	value, own := f.b[from:to], f.b[d.name.start:d.name.end]
-	if len(value) < least || isPlaceholder(value) || isFilling(value, own) {
+	if len(value) < least || isPlaceholder(value) || isFilling(value, own) || f.code && x.quoted && substitutes(value) {
 		return 0, false
 	}
 	assigned := (d.sep == "=" || d.sep == ":=") && (d.name.after != d.at || d.value != d.at+len(d.sep))
@@ -328,7 +345,7 @@ func (f *fieldsPass) leadOver(out *text) bool {
 		f.cut = nil
 		return false
 	}
-	f.mask(at, at, out)
+	f.mask(at, at, fieldValue, out)
 	f.cut.lead = false
 	return true
 }

@@ -24,6 +24,7 @@ type fieldsPass struct {
 	floor int  // end of the last thing masked: no name begins before it
 	block *block
 	cut   *rest // what is left of a value whose mark is out
+	code  bool  // the text may run: mask one word or string at a time (judge.go)
 }
 
 func newFieldsPass() *fieldsPass { return &fieldsPass{line: newLine(0)} }

@@ -16,6 +16,7 @@ type keysPass struct {
 	scan int    // where to look on
 	end  []byte // the marker that ends the open block, nil outside of one
 	long bool   // within a line that the limit of a block has cut: masked to its end
+	code bool   // the text may run: mask nothing that is no key's (judge.go)
 }
 
 func (k *keysPass) run(in *text, end bool, out *text) {
@@ -153,11 +154,16 @@ func (k *keysPass) terminated(to int, out *text) {
 	again := k.brought(k.sent, to)
 	for first := true; k.sent < to; first = false {
 		from, till, next := k.line(to)
+		if k.code {
+			k.runs(from, till, out)
+			k.send(next, out)
+			continue
+		}
 		if again && !k.goesOn(from, till, first) {
 			return
 		}
 		if from < till {
-			k.mask(from, till, out)
+			k.mask(from, till, privateKey, out)
 		}
 		k.send(next, out)
 	}
@@ -172,13 +178,33 @@ func (k *keysPass) unterminated(to int, cut bool, out *text) {
 		if !k.goesOn(from, till, first) {
 			return
 		}
+		if k.code {
+			k.runs(from, till, out)
+			k.send(next, out)
+			continue
+		}
 		if k.long = cut && next == to && k.b[to-1] != '\n'; k.long {
 			till, next = to, to
 		}
 		if from < till {
-			k.mask(from, till, out)
+			k.mask(from, till, privateKey, out)
 		}
 		k.send(next, out)
+	}
+}
+
+// runs masks of a line, in text that may run, what a key's line is made of: all
+// of it, or long runs in it.
+func (k *keysPass) runs(from, till int, out *text) {
+	for at := from; at < till; {
+		end := at
+		for end < till && isBase64(k.b[end]) {
+			end++
+		}
+		if end-at >= codeRun || end > at && at == from && end == till {
+			k.mask(at, end, privateKey, out)
+		}
+		at = end + 1
 	}
 }
 
@@ -271,6 +297,10 @@ func leadingSeparators(line []byte) int {
 
 // base64Run is how long a run of base64 characters makes a line a key's.
 const base64Run = 40
+
+// codeRun is how long one is, in text that may run, that is taken for a part of
+// a key.
+const codeRun = 16
 
 // bodyLike reports whether a line, without its separators, may be a line of a
 // key.

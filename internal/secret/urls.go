@@ -15,6 +15,7 @@ type urlsPass struct {
 	scan  int  // where to look on
 	start int  // where the open span starts
 	in    bool // a span is open
+	code  bool // the text may run: mask nothing that a shell would (judge.go)
 }
 
 func (u *urlsPass) run(in *text, end bool, out *text) {
@@ -48,7 +49,7 @@ func (u *urlsPass) step(end bool, out *text) bool {
 		return false
 	}
 	if from, to := u.credentials(u.start, u.scan); from < to {
-		u.mask(from, to, out)
+		u.mask(from, to, urlCredential, out)
 	}
 	u.in = false
 	return true
@@ -95,7 +96,7 @@ func (u *urlsPass) credentials(start, end int) (from, to int) {
 	} else if to-start < longUser {
 		return 0, 0
 	}
-	if isPlaceholder(u.b[from:to]) {
+	if isPlaceholder(u.b[from:to]) || u.code && mayRun(u.b[from:to]) {
 		return 0, 0
 	}
 	return from, to

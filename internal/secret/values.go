@@ -134,7 +134,7 @@ func (s *valuesPass) pass(limit int64, p []byte, out *text) {
 		if next.end > limit {
 			break // it may still grow: its mark waits
 		}
-		out.mark()
+		out.mark(knownValue)
 		s.passed = next.end
 		done++
 	}

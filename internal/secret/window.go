@@ -2,7 +2,6 @@ package secret
 
 import (
 	"bytes"
-	"slices"
 	"sort"
 )
 
@@ -12,13 +11,36 @@ import (
 // found, and masking around it again would mask more each time.
 type text struct {
 	b     []byte
-	marks []int // where in b the marks put in begin, ascending
+	marks []mark // the marks put in, ascending
+}
+
+// mark is a mark that was put in: where in the text it begins, and what it
+// stands for.
+type mark struct {
+	at   int
+	kind kind
+}
+
+// kind is what a mark stands for.
+type kind byte
+
+const (
+	knownValue kind = iota
+	privateKey
+	urlCredential
+	fieldValue
+	tokenValue
+)
+
+// marksFrom is the place in marks of the first that begins at or behind at.
+func marksFrom(marks []mark, at int) int {
+	return sort.Search(len(marks), func(i int) bool { return marks[i].at >= at })
 }
 
 func (t *text) add(b []byte) { t.b = append(t.b, b...) }
 
-func (t *text) mark() {
-	t.marks = append(t.marks, len(t.b))
+func (t *text) mark(k kind) {
+	t.marks = append(t.marks, mark{len(t.b), k})
 	t.b = append(t.b, Mark...)
 }
 
@@ -64,16 +86,16 @@ func (w *window) open(memory, in *text) {
 	}
 	w.add(in.b)
 	for _, m := range in.marks {
-		w.marks = append(w.marks, m+shift)
+		w.marks = append(w.marks, mark{m.at + shift, m.kind})
 	}
 }
 
 // close keeps what lies behind from, and gives the memory back. Positions in
 // the window move down by from.
 func (w *window) close(memory *text, from int) {
-	kept := text{b: w.b[from:], marks: w.marks[sort.SearchInts(w.marks, from):]}
+	kept := text{b: w.b[from:], marks: w.marks[marksFrom(w.marks, from):]}
 	for i := range kept.marks {
-		kept.marks[i] -= from
+		kept.marks[i].at -= from
 	}
 	if len(w.rest.b) < own {
 		*memory = w.text
@@ -104,17 +126,17 @@ func (w *window) send(to int, out *text) {
 		return
 	}
 	shift := len(out.b) - w.sent
-	for i := sort.SearchInts(w.marks, w.sent); i < len(w.marks) && w.marks[i]+len(Mark) <= to; i++ {
-		out.marks = append(out.marks, w.marks[i]+shift)
+	for i := marksFrom(w.marks, w.sent); i < len(w.marks) && w.marks[i].at+len(Mark) <= to; i++ {
+		out.marks = append(out.marks, mark{w.marks[i].at + shift, w.marks[i].kind})
 	}
 	out.add(w.b[w.sent:to])
 	w.sent = to
 }
 
 // mask passes on what lies before from, and a mark in place of from to to.
-func (w *window) mask(from, to int, out *text) {
+func (w *window) mask(from, to int, k kind, out *text) {
 	w.send(from, out)
-	out.mark()
+	out.mark(k)
 	w.sent = to
 }
 
@@ -128,7 +150,7 @@ func (w *window) brought(from, to int) bool {
 		if i < 0 {
 			return false
 		}
-		if _, ours := slices.BinarySearch(w.marks, from+i); !ours {
+		if at := marksFrom(w.marks, from+i); at == len(w.marks) || w.marks[at].at != from+i {
 			return true
 		}
 		from += i + len(Mark)

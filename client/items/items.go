@@ -1,32 +1,40 @@
-package cli
+// Package items takes stored items apart. An item stays in the encoding of the
+// provider family that made it, so this reads the shapes of all of them
+// (Messages, Responses, Chat Completions and the scripted family) and takes no
+// more from each than what a person, or a program that judges, looks at.
+//
+// What an item says is no proof of who said it: a user's text may have come from
+// another bot or from a program. Authorship is in the records that prompts gives.
+package items
 
 import (
 	"encoding/json"
 	"strings"
 )
 
-// The kinds of a part of a stored item.
+// Kind says what a part is.
+type Kind string
+
+// The kinds of a part.
 const (
-	partUser      = "user"
-	partAssistant = "assistant"
-	partThinking  = "thinking"
-	partCall      = "tool_call"
-	partResult    = "tool_result"
-	partOther     = "other"
+	User      Kind = "user"
+	Assistant Kind = "assistant"
+	Thinking  Kind = "thinking"
+	Call      Kind = "tool_call"
+	Result    Kind = "tool_result"
+	Other     Kind = "other" // what no family is known to write
 )
 
-// part is a piece of a stored item as a person sees it. An item stays in its
-// provider family's encoding, so this reads the shapes of all of them
-// (providers.md 6, 7, 9, 13) and takes no more from each than what is shown.
-type part struct {
-	kind   string
-	name   string // the tool of a call
-	callID string
-	text   string // of a call: its arguments
+// Part is a piece of a stored item.
+type Part struct {
+	Kind   Kind
+	Name   string // the tool of a call
+	CallID string // of a call and of a result
+	Text   string // of a call: its arguments, as JSON text
 }
 
-// storedItem is the union of the families' items.
-type storedItem struct {
+// stored is the union of the families' items.
+type stored struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
@@ -53,8 +61,8 @@ type storedCall struct {
 	} `json:"function"`
 }
 
-// storedBlock is a part of a content list.
-type storedBlock struct {
+// block is a part of a content list.
+type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
 	Refusal   string          `json:"refusal"`
@@ -66,66 +74,67 @@ type storedBlock struct {
 	Content   json.RawMessage `json:"content"`
 }
 
-// parts takes an item apart. What it does not know is one other part.
-func parts(item json.RawMessage) []part {
-	var it storedItem
+// Parts takes an item apart, in the order in which it holds its parts. An item
+// of no known shape is one Other part; one without text or calls has none.
+func Parts(item json.RawMessage) []Part {
+	var it stored
 	if json.Unmarshal(item, &it) != nil {
-		return []part{{kind: partOther}}
+		return []Part{{Kind: Other}}
 	}
 	switch {
 	case it.Type == "function_call":
-		return []part{{kind: partCall, name: it.Name, callID: it.CallID, text: plain(it.Arguments)}}
+		return []Part{{Kind: Call, Name: it.Name, CallID: it.CallID, Text: plain(it.Arguments)}}
 	case it.Type == "function_call_output":
-		return []part{{kind: partResult, callID: it.CallID, text: contentText(it.Output)}}
+		return []Part{{Kind: Result, CallID: it.CallID, Text: contentText(it.Output)}}
 	case it.Type == "reasoning":
-		return []part{{kind: partThinking, text: contentText(it.Summary)}}
+		return []Part{{Kind: Thinking, Text: contentText(it.Summary)}}
 	case it.Role == "tool":
-		return []part{{kind: partResult, callID: it.ID + it.ToolCall, text: contentText(it.Output) + contentText(it.Content)}}
-	case it.Role == partUser || it.Role == partAssistant:
+		return []Part{{Kind: Result, CallID: it.ID + it.ToolCall, Text: contentText(it.Output) + contentText(it.Content)}}
+	case it.Role == string(User) || it.Role == string(Assistant):
 		return it.message()
 	}
-	return []part{{kind: partOther}}
+	return []Part{{Kind: Other}}
 }
 
 // message is the parts of a user's or an assistant's item.
-func (it *storedItem) message() []part {
-	var list []part
+func (it *stored) message() []Part {
+	var list []Part
 	if it.Thinking != "" {
-		list = append(list, part{kind: partThinking, text: it.Thinking})
+		list = append(list, Part{Kind: Thinking, Text: it.Thinking})
 	}
 	if it.Text != "" {
-		list = append(list, part{kind: it.Role, text: it.Text})
+		list = append(list, Part{Kind: Kind(it.Role), Text: it.Text})
 	}
 	list = append(list, it.blocks()...)
 	for _, c := range it.Calls {
-		list = append(list, part{kind: partCall, name: c.Tool, callID: c.ID, text: plain(c.Arguments)})
+		list = append(list, Part{Kind: Call, Name: c.Tool, CallID: c.ID, Text: plain(c.Arguments)})
 	}
 	for _, c := range it.ToolCalls {
-		list = append(list, part{kind: partCall, name: c.Function.Name, callID: c.ID, text: plain(c.Function.Arguments)})
+		list = append(list, Part{Kind: Call, Name: c.Function.Name, CallID: c.ID, Text: plain(c.Function.Arguments)})
 	}
 	return list
 }
 
-func (it *storedItem) blocks() []part {
+func (it *stored) blocks() []Part {
 	var text string
 	if json.Unmarshal(it.Content, &text) == nil && text != "" {
-		return []part{{kind: it.Role, text: text}}
+		return []Part{{Kind: Kind(it.Role), Text: text}}
 	}
-	var blocks []storedBlock
+	var blocks []block
 	if json.Unmarshal(it.Content, &blocks) != nil {
 		return nil
 	}
-	var list []part
+	var list []Part
 	for _, b := range blocks {
 		switch {
 		case b.Type == "thinking":
-			list = append(list, part{kind: partThinking, text: b.Thinking})
+			list = append(list, Part{Kind: Thinking, Text: b.Thinking})
 		case b.Type == "tool_use" || b.Type == "server_tool_use":
-			list = append(list, part{kind: partCall, name: b.Name, callID: b.ID, text: string(b.Input)})
+			list = append(list, Part{Kind: Call, Name: b.Name, CallID: b.ID, Text: string(b.Input)})
 		case b.Type == "tool_result":
-			list = append(list, part{kind: partResult, callID: b.ToolUseID, text: contentText(b.Content)})
+			list = append(list, Part{Kind: Result, CallID: b.ToolUseID, Text: contentText(b.Content)})
 		case b.Text+b.Refusal != "":
-			list = append(list, part{kind: it.Role, text: b.Text + b.Refusal})
+			list = append(list, Part{Kind: Kind(it.Role), Text: b.Text + b.Refusal})
 		}
 	}
 	return list
@@ -146,7 +155,7 @@ func contentText(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) == nil {
 		return text
 	}
-	var blocks []storedBlock
+	var blocks []block
 	if json.Unmarshal(value, &blocks) != nil {
 		return ""
 	}
