@@ -16,7 +16,7 @@ func TestBotRecordHasTheDocumentedFields(t *testing.T) {
 		"name", "id", "status", "running_turn", "head", "workspace", "provider", "family", "model",
 		"instructions", "reasoning", "tools", "allowed", "unavailable_tools", "budget_tokens", "tokens_used", "input_tokens",
 		"cached_input_tokens", "cache_hit", "created_by", "created_by_id", "note", "compaction", "elision",
-		"compaction_instructions", "compaction_model", "cache_bot", "fallbacks", "closed", "gates", "denials", "settings",
+		"compaction_instructions", "compaction_model", "cache_bot", "fallbacks", "closed", "bot_made", "gates", "denials", "settings",
 		"sandbox", "writable_roots", "unix_sockets", "network", "exclude_slash_tmp", "exclude_tmpdir_env_var", "rules", "client_tools",
 	}
 	record, err := Append(nil, &Bot{})

@@ -37,6 +37,7 @@ type Bot struct {
 	CacheBot               *int64             `json:"cache_bot"`
 	Fallbacks              bool               `json:"fallbacks"`
 	Closed                 bool               `json:"closed"`
+	BotMade                bool               `json:"bot_made"` // a bot made it, or one that it was forked from
 	Gates                  []Gate             `json:"gates"`
 	Denials                map[string]Denials `json:"denials"` // by tag
 	Settings               Settings           `json:"settings"`

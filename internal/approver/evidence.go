@@ -177,6 +177,9 @@ func (a *collecting) instructions() ([]standing, error) {
 		}
 		bot = maker
 	}
+	if bot.BotMade { // a fork, by a client, of one that a bot made
+		return list, nil
+	}
 	size := 0
 	for _, s := range agentsmd.AgentsSections(bot.Instructions) {
 		if size += len(s.Text); size > maxInstructions || len(s.Text) > maxAgentsFile {

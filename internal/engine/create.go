@@ -72,7 +72,7 @@ func (e *Engine) newBot(r *protocol.Create) (*store.Bot, *protocol.Error) {
 	b := &store.Bot{
 		Name: r.Bot, Instructions: r.Instructions, Reasoning: r.Reasoning, Tools: r.Tools, Workspace: place.path,
 		Budget: r.BudgetTokens.Or(0), CompactionInstructions: r.CompactionInstructions, CompactionModel: r.CompactionModel,
-		CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID, Fallbacks: r.Fallbacks, ClosedToBots: r.Closed,
+		CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID, Fallbacks: r.Fallbacks, ClosedToBots: r.Closed, BotMade: r.CreatedByID != 0,
 		Settings: mergeSettings(protocol.Settings{}, r.Settings),
 	}
 	if b.Tools == nil {
@@ -233,7 +233,7 @@ func (e *Engine) record(b *store.Bot) protocol.Bot {
 		CreatedBy: ptr(b.CreatedBy), CreatedByID: ptr(b.CreatedByID), Note: ptr(b.Note),
 		Compaction: ptr(b.Compaction), Elision: ptr(b.Elision),
 		CompactionInstructions: ptr(b.CompactionInstructions), CompactionModel: ptr(b.CompactionModel),
-		CacheBot: ptr(b.CacheBot), Fallbacks: b.Fallbacks, Closed: b.ClosedToBots, Gates: []protocol.Gate{},
+		CacheBot: ptr(b.CacheBot), Fallbacks: b.Fallbacks, Closed: b.ClosedToBots, BotMade: b.BotMade, Gates: []protocol.Gate{},
 		Denials: map[string]protocol.Denials{}, WritableRoots: []string{}, UnixSockets: []string{}, ClientTools: []protocol.ClientTool{},
 	}
 	recordHold(&r, b)

@@ -145,6 +145,7 @@ func (f *forking) inherit(src *store.Bot) (*store.Bot, error) {
 		Workspace: f.folder.path, Budget: r.BudgetTokens.Or(0), CompactionInstructions: src.CompactionInstructions,
 		CompactionModel: src.CompactionModel, CreatedBy: r.CreatedBy, CreatedByID: r.CreatedByID,
 		CacheBot: src.CacheBot, Fallbacks: src.Fallbacks, ClosedToBots: r.Closed.Or(src.ClosedToBots),
+		BotMade:  src.BotMade || r.CreatedByID != 0,
 		Settings: mergeSettings(src.Settings, given(r.Settings)), ClientTools: src.ClientTools,
 	}
 	if b.CacheBot == 0 {

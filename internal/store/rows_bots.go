@@ -44,6 +44,7 @@ type Bot struct {
 	CacheBot               int64
 	Fallbacks              bool
 	ClosedToBots           bool
+	BotMade                bool // by a bot, or a fork of one that was: its instructions may be a bot's words
 	PrunedCursor           int64
 	Gates                  json.RawMessage
 	Sandbox                json.RawMessage
@@ -55,7 +56,7 @@ const botColumns = `name, id, head, status, running_turn, closed, provider, fami
 	instructions, reasoning, tools, allowed, client_tools, settings, denials, workspace,
 	budget_tokens, tokens_used, input_tokens, cached_input_tokens, context_start, note,
 	compaction, elision, compaction_instructions, compaction_model, created_by, created_by_id,
-	cache_bot, fallbacks, closed_to_bots, pruned_cursor, gates, sandbox, rules, creator_limits`
+	cache_bot, fallbacks, closed_to_bots, pruned_cursor, gates, sandbox, rules, creator_limits, bot_made`
 
 var (
 	qBotByName = stmt(`SELECT ` + botColumns + ` FROM bots WHERE name = ?1`)
@@ -67,9 +68,9 @@ var (
 	qBotInsert       = stmt(`INSERT INTO bots (name, id, head, status, provider, family, model, instructions,
 		reasoning, tools, allowed, settings, workspace, budget_tokens, tokens_used, input_tokens,
 		cached_input_tokens, context_start, note, compaction, elision, compaction_instructions, compaction_model,
-		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor, client_tools, sandbox, rules, gates)
+		created_by, created_by_id, cache_bot, fallbacks, closed_to_bots, pruned_cursor, client_tools, sandbox, rules, gates, bot_made)
 		VALUES (?1, ?2, ?3, 'idle', ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, 0, 0, ?14, ?15, ?16, ?17, ?18, ?19,
-		?20, ?21, ?22, ?23, ?24, 0, ?25, ?26, ?27, ?28)`)
+		?20, ?21, ?22, ?23, ?24, 0, ?25, ?26, ?27, ?28, ?29)`)
 	qBotThinkLike = stmt(`UPDATE bots SET (prefix, below, "from", "to", elided) =
 		(SELECT prefix, below, "from", "to", elided FROM bots WHERE id = ?2) WHERE id = ?1`)
 
@@ -106,7 +107,7 @@ func scanBot(s *sqlite.Stmt) (b Bot, err error) {
 		CompactionModel: s.ColumnText(26), CreatedBy: s.ColumnText(27), CreatedByID: s.ColumnInt64(28),
 		CacheBot: s.ColumnInt64(29), Fallbacks: s.ColumnBool(30), ClosedToBots: s.ColumnBool(31),
 		PrunedCursor: s.ColumnInt64(32), Gates: colJSON(s, 33), Sandbox: colJSON(s, 34),
-		Rules: s.ColumnText(35), CreatorLimits: colJSON(s, 36),
+		Rules: s.ColumnText(35), CreatorLimits: colJSON(s, 36), BotMade: s.ColumnBool(37),
 	}
 	if err := json.Unmarshal([]byte(s.ColumnText(11)), &b.Tools); err != nil {
 		return b, rowInvalid("bots", b.ID, "tools")
@@ -199,7 +200,7 @@ func (tx *Tx) InsertBot(b *Bot) error {
 		nullInt(b.ContextStart), nullInt(b.Note), nullInt(b.Compaction), nullInt(b.Elision),
 		null(b.CompactionInstructions), null(b.CompactionModel), null(b.CreatedBy), nullInt(b.CreatedByID),
 		nullInt(b.CacheBot), b.Fallbacks, b.ClosedToBots, nullRaw(b.ClientTools),
-		nullRaw(b.Sandbox), null(b.Rules), nullRaw(b.Gates))
+		nullRaw(b.Sandbox), null(b.Rules), nullRaw(b.Gates), b.BotMade)
 }
 
 // ConfigureBot writes what may be replaced of a bot: settings, workspace,

@@ -101,6 +101,7 @@ CREATE TABLE bots (
   gates               TEXT, -- JSON
   closed_to_bots      INTEGER NOT NULL DEFAULT 0,
   creator_limits      TEXT, -- JSON: what a deleted sandboxed creator left binding
+  bot_made            INTEGER NOT NULL DEFAULT 0, -- by a bot, or a fork of one that was
   -- Long texts last, so that a listing need not cross their overflow pages.
   instructions            TEXT NOT NULL,
   compaction_instructions TEXT

@@ -172,7 +172,7 @@ var normative = map[string]string{
 		"budget_tokens I?, tokens_used I, input_tokens I, cached_input_tokens I, context_start I?, note I?, compaction I?, " +
 		"elision I?, compaction_instructions T?, compaction_model T?, created_by T?, created_by_id I?, cache_bot I?, " +
 		"fallbacks I, pruned_cursor I, prefix I?, below I, from I, to I, elided I, sandbox T?, rules T?, gates T?, " +
-		"closed_to_bots I, creator_limits T?",
+		"closed_to_bots I, creator_limits T?, bot_made I",
 	"nodes": "id I, parent I?, turn I?, turn_seq I?, depth I, total_bytes I, elided I, total_elided I, thinking I, " +
 		"pictures I, item B",
 	"stubs":       "node I, item B",
