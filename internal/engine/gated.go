@@ -104,7 +104,7 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 		if at, ok := p.nodes[call.ID]; ok && at < len(nodes) {
 			node = nodes[at]
 		}
-		one := announcement{call.ID, call.Name, seq + i, asking(naming(p.list, call.Name), now, node, &j)}
+		one := announcement{callID: call.ID, tool: call.Name, seq: seq + i, row: asking(naming(p.list, call.Name), now, node, &j)}
 		used, err := t.overturned(tx, call, one.row, raw, p.hold)
 		switch {
 		case err != nil:
@@ -121,7 +121,7 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 // enter makes a call of the turn known that has its verdicts without being
 // announced.
 func (t *task) enter(one announcement) {
-	t.e.enter(&announced{bot: t.bot, name: t.name, turn: t.turn, callID: one.callID, tool: one.tool, seq: one.seq, row: one.row})
+	t.e.enter(one.entry(t.bot, t.name, t.turn))
 }
 
 // cleared is a call that may start, and where it runs.
@@ -195,7 +195,8 @@ func changedSince(t *task, row *approvalRow, j *judgement) *tool.Result {
 // await gives a call's row once it is decided; nil for a call that no gate was
 // asked about. It waits live for a while and then parks the turn.
 func (t *task) await(call *model.Call, rest []model.Call) (*approvalRow, error) {
-	a := t.e.verdicts.find(t.turn, call.ID)
+	of := asked{turn: t.turn, callID: call.ID}
+	a := t.e.verdicts.find(of)
 	if a == nil {
 		return nil, nil
 	}
@@ -210,7 +211,7 @@ func (t *task) await(call *model.Call, rest []model.Call) (*approvalRow, error) 
 		if !due.IsZero() {
 			left := time.Until(due)
 			if left <= 0 {
-				if err := t.e.expireTurn(t.bot, t.turn, call.ID, false); err != nil {
+				if err := t.e.expireTurn(t.bot, of, false); err != nil {
 					return nil, err
 				}
 				if s := t.stopped(); s != nil {
@@ -311,7 +312,7 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 			}
 			return nil
 		}
-		one := announcement{call.ID, call.Name, stored.Seq, row}
+		one := announcement{callID: call.ID, tool: call.Name, seq: stored.Seq, row: row}
 		h, err := t.e.holdOf(tx.Conn(), t.bot)
 		if err != nil {
 			return err
