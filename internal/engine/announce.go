@@ -81,6 +81,9 @@ func asking(gates []protocol.Gate, now int64, node int64, j *judgement) *approva
 		Request: 1, Node: node, AnnouncedMS: now, Cause: j.cause, Escalated: j.escalated, Folder: j.folder,
 		Paths: j.paths, Target: j.target, Justification: j.justification, Rules: j.rules,
 	}
+	if j.confinement != nil {
+		row.Held = encodeSetting(j.confinement.Setting)
+	}
 	row.Gates = unasked(gates)
 	return row
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agent/internal/model"
+	"agent/internal/sandbox"
 	"agent/internal/store"
 	"agent/internal/tool"
 	"agent/protocol"
@@ -133,8 +134,9 @@ type cleared struct {
 // clear waits until a call may start, or gives the refusal that is its result. It
 // asks about the sandbox once more, on the files as they are then: a call that
 // turns out to leave it without a verdict is announced alone, as is one that a rule
-// refused when it was planned and refuses no more; one that is not what was judged
-// any more is refused (approvals.md 3, sandbox.md 7).
+// refused when it was planned and refuses no more, and one that was judged as held
+// more closely; one that is not what was judged any more is refused (approvals.md 3,
+// sandbox.md 7).
 func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *tool.Result, err error) {
 	for {
 		row, err := t.await(call, rest)
@@ -162,7 +164,7 @@ func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *t
 			return c, j.refusal, nil
 		case j.cause == "" || row == nil && j.lacking == nil && !covered:
 			return c, changedSince(t, row, &j), nil
-		case row == nil || j.escalated && !row.Escalated:
+		case row == nil || j.escalated && !row.Escalated || t.widened(row, &j):
 			if refusal, err := t.askAlone(call, &j, row); refusal != nil || err != nil {
 				return c, refusal, err
 			}
@@ -177,6 +179,16 @@ func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *t
 		}
 		return c, nil, nil
 	}
+}
+
+// widened reports whether a call that was judged as one within the sandbox would
+// now run in a wider one, or in none.
+func (t *task) widened(row *approvalRow, j *judgement) bool {
+	if row.Held == nil || row.Escalated {
+		return false
+	}
+	var held sandbox.Setting
+	return j.confinement == nil || json.Unmarshal(row.Held, &held) != nil || t.e.world().Widens(j.confinement.Setting, &held) != ""
 }
 
 // changedSince refuses a call whose folder or files are not those that were

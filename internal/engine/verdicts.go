@@ -72,6 +72,7 @@ type approvalRow struct {
 	Cause         string               `json:"cause"`
 	Escalated     bool                 `json:"escalated,omitempty"`
 	Folder        string               `json:"folder,omitempty"` // the workspace as it was judged
+	Held          json.RawMessage      `json:"held,omitempty"`   // the sandbox that it was to run in; nil: none
 	Paths         []string             `json:"paths,omitempty"`  // all files that the call would change
 	Target        []string             `json:"target,omitempty"` // those outside
 	Justification string               `json:"justification,omitempty"`
