@@ -279,7 +279,8 @@ type RuleMatch struct {
 }
 
 // Verdict is one verdict that was given. By is nil for an expiry; Decision and
-// Reason stand only where a call was completed.
+// Reason stand only where a call was completed, or a step was denied. A step that
+// no gate covers has one of the tag "", by nobody.
 type Verdict struct {
 	Tag      string  `json:"tag"`
 	By       *string `json:"by"`

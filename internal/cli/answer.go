@@ -11,8 +11,8 @@ var answerVerb = verb{
 	short: "decide a call that waits for a verdict",
 	long: "Gives one gate's verdict on a call that waits, as agent approvals lists it. The\n" +
 		"request number is required: a decision is for what was seen, and not for a call that\n" +
-		"was announced again meanwhile. With --overturn a call that was denied runs once when\n" +
-		"the model makes it again.",
+		"was announced again meanwhile. --step names the step of a call that waits. With\n" +
+		"--overturn a call or step that was denied runs once when it is made again.",
 	declare: func(a *app, t *table) func(context.Context, []string) error {
 		c, s := a.common(t), t.starts()
 		r := protocol.Answer{By: "cli"}

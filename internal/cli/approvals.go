@@ -88,15 +88,16 @@ func (p *pretty) approvalRequested(ctx context.Context, e *protocol.Event) error
 	if err := e.Decode(&round); err != nil {
 		return err
 	}
-	asked := map[string]int64{}
+	type asked struct{ call, step string }
+	requests := map[asked]int64{}
 	for _, c := range round.Calls {
-		asked[c.CallID] = c.Request
+		requests[asked{c.CallID, c.Step}] = c.Request
 	}
 	for call, err := range p.link.Approvals(ctx, client.ApprovalFilter{Bot: e.Bot}) {
 		if err != nil {
 			return err
 		}
-		if call.Turn != e.Turn || asked[call.CallID] != call.Request {
+		if call.Turn != e.Turn || requests[asked{call.CallID, call.Step}] != call.Request {
 			continue
 		}
 		var whole bool
@@ -115,6 +116,11 @@ func waitingCall(c *protocol.Approval, whole bool, target string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "⏸ %s%s\n", oneLine(c.Name), why(c))
 	fmt.Fprintf(&b, "  %s, turn %d\n", oneLine(c.Bot), c.Turn)
+	step := ""
+	if c.Step != "" {
+		fmt.Fprintf(&b, "  step %s of call %s\n", oneLine(c.Step), oneLine(c.CallID))
+		step = " " + shellWord("--step="+c.Step)
+	}
 	for _, path := range c.Target {
 		fmt.Fprintf(&b, "  outside: %s\n", oneLine(path))
 	}
@@ -133,8 +139,8 @@ func waitingCall(c *protocol.Approval, whole bool, target string) []byte {
 		}
 		b.WriteByte('\n')
 		for _, decision := range []string{protocol.Allow, protocol.Deny} {
-			fmt.Fprintf(&b, "    agent answer%s --bot %s --turn %d %s --request %d --tag %s %s\n",
-				target, shellWord(c.Bot), c.Turn, shellWord("--call="+c.CallID), c.Request, shellWord(tag), decision)
+			fmt.Fprintf(&b, "    agent answer%s --bot %s --turn %d %s%s --request %d --tag %s %s\n",
+				target, shellWord(c.Bot), c.Turn, shellWord("--call="+c.CallID), step, c.Request, shellWord(tag), decision)
 		}
 	}
 	return b.Bytes()
@@ -169,7 +175,7 @@ func argumentLines(b *bytes.Buffer, c *protocol.Approval, whole bool) {
 	switch {
 	case json.Unmarshal(c.Arguments, &members) != nil:
 		b.WriteString("    [its arguments are no object]\n")
-	case c.Name == "shell" && json.Unmarshal(c.Arguments, &command) == nil && command.Command != nil:
+	case c.Name == "shell" && c.Step == "" && json.Unmarshal(c.Arguments, &command) == nil && command.Command != nil:
 		bodyLines(b, "", *command.Command)
 		delete(members, "command")
 		delete(members, "justification")

@@ -31,6 +31,33 @@ func TestWaitingCall(t *testing.T) {
 			}
 		})
 	}
+	t.Run("AP-43 a step is shown with its call, and its commands name both", func(t *testing.T) {
+		for _, step := range []string{"host-1", "--help", `a b"$(touch pwned)`} {
+			c := protocol.Approval{
+				Bot: "Bob", Turn: 7, CallID: "c 1", Step: step, Request: 1, Name: "mcp/files/delete\x1b[2J", Gates: []string{"manual"},
+				Cause: "step", Arguments: []byte(`{"command":"x"}`), Justification: "it is old",
+			}
+			text := string(waitingCall(&c, true, ""))
+			if strings.Contains(text, "\x1b") || !strings.HasPrefix(text, `⏸ mcp/files/delete\u{1b}[2J: "it is old"`+"\n") || !strings.Contains(text, "  step "+step+" of call c 1\n    command: x\n") {
+				t.Errorf("shown %q", text)
+			}
+			lines := regexp.MustCompile(`(?m)^    agent answer .*$`).FindAllString(text, -1)
+			if len(lines) != 2 {
+				t.Fatalf("%d commands in %q", len(lines), text)
+			}
+			out, err := exec.Command("bash", "-c", `agent() { printf '%s\0' "$@"; }`+"\n"+lines[1]).Output()
+			want := []string{"answer", "--bot", "Bob", "--turn", "7", "--call=c 1", "--step=" + step, "--request", "1", "--tag", "manual", "deny", ""}
+			if got := strings.Split(string(out), "\x00"); err != nil || strings.Join(got, "|") != strings.Join(want, "|") {
+				t.Errorf("%q passes %q (%v)", lines[1], got, err)
+			}
+		}
+	})
+	t.Run("an action that is named as the shell hides none of its arguments", func(t *testing.T) {
+		c := protocol.Approval{Step: "s", Name: "shell", Arguments: []byte(`{"command":"true","justification":"rm -rf ~"}`), Gates: []string{"m"}}
+		if text := string(waitingCall(&c, true, "")); !strings.Contains(text, "justification: rm -rf ~") {
+			t.Errorf("shown %q", text)
+		}
+	})
 	t.Run("what is cut is said to be", func(t *testing.T) {
 		c := protocol.Approval{Name: "write", Arguments: []byte(`{"path":"x"}`), ArgumentsCut: []string{"content"}, Node: 9, Gates: []string{"m"}}
 		if text := string(waitingCall(&c, false, "")); !strings.Contains(text, "… cut: content") || !strings.Contains(text, "read node 9") {

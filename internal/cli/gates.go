@@ -126,8 +126,8 @@ func (f *configure) replaced(ctx context.Context, l *link) (gates protocol.Opt[[
 
 // wholeArguments are a call's arguments as its node keeps them.
 func (l *link) wholeArguments(ctx context.Context, c *protocol.Approval) (json.RawMessage, bool) {
-	if c.Whole() {
-		return c.Arguments, true
+	if c.Whole() || c.Step != "" { // no node has a step's arguments
+		return c.Arguments, c.Whole()
 	}
 	item, err := l.Item(ctx, c.Bot, c.Node)
 	if err != nil {

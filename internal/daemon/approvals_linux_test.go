@@ -290,6 +290,34 @@ func TestRulesAndGates(t *testing.T) {
 			t.Error("it ran")
 		}
 	})
+	t.Run("a call that was judged as one within the sandbox is asked for again when its bot is not held any more", func(t *testing.T) {
+		l.k.ask(nil, "create", l.creation("Top", ""))
+		var top protocol.Bot
+		l.k.ask(&top, "inspect", `"bot":"Top"`)
+		l.k.ask(nil, "create", l.creation("Kid", manual+fmt.Sprintf(`,"created_by":"Top","created_by_id":%d`, top.ID)+rules))
+		l.k.ask(nil, "configure", `"bot":"Top","sandbox":"read-only"`+rules)
+		turn := l.submit("Kid", "run touch ../out/kid")
+		a := l.k.waiting(1)[0]
+		if a.Cause != "rule_prompt" || a.Escalated {
+			t.Errorf("listed %+v", a)
+		}
+		l.k.ask(nil, "configure", `"bot":"Top","sandbox":"workspace-write"`)
+		l.k.allow(a, "")
+		again := l.k.until2(a)
+		l.k.ask(nil, "configure", `"bot":"Top","sandbox":"danger-full-access"`)
+		l.k.allow(again, "")
+		for again.Request == 2 {
+			again = l.k.waiting(1)[0]
+		}
+		if again.Cause != "rule_prompt" || again.Request != 3 || l.b.exists("out/kid") {
+			t.Errorf("listed %+v", again)
+		}
+		l.k.allow(again, "")
+		lines, _ := l.ended("Kid", turn)
+		if !l.b.exists("out/kid") || len(of(lines, "approval_requested")) != 3 || !strings.Contains(string(of(lines, "tool_started")[0].raw), `"sandboxed":false`) {
+			t.Errorf("%v", kinds(lines))
+		}
+	})
 	t.Run("SB-71 a gate's deadline is met whatever the bot does", func(t *testing.T) {
 		l.k.ask(nil, "configure", `"bot":"Ada","gates":[{"tag":"manual","tools":["shell"],"expire_ms":300}]`)
 		l.b.says(l.done(l.submit("Ada", "escalate touch ../out/late")), protocol.ApprovalExpired, "not reviewed: no verdict")

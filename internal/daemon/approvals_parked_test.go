@@ -201,7 +201,7 @@ func TestGateExpiry(t *testing.T) {
 		}
 	})
 	for _, hold := range []int64{60_000, 20} {
-		t.Run(fmt.Sprintf("AP-95 RT-131 the third deadline that nobody is there to meet ends the turn, held %d ms", hold), func(t *testing.T) {
+		t.Run(fmt.Sprintf("AP-95 PR-91 RT-131 the third deadline that nobody is there to meet ends the turn, held %d ms", hold), func(t *testing.T) {
 			t.Parallel()
 			g := newGated(t, hold)
 			g.make("Ada", timed(300))

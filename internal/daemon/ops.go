@@ -14,7 +14,7 @@ var capabilities = []string{
 	"history_nodes", "history_items", "artifact", "follow", "follow_all", "bots", "wait", "wait_any", "stats", "turns", "result",
 	"budgets", "prune", "shutdown_grace", "inspect", "client_tools",
 	"fork_any_node", "allow", "settings", "delete", "configure", "prompts", "pictures", "sandbox",
-	"provider_models", "closed", "bot_sockets", "pause", "companions", "approvals", "serve_approvals",
+	"provider_models", "closed", "bot_sockets", "pause", "companions", "approvals", "serve_approvals", "steps",
 }
 
 // handle answers one request. Admissions are only begun; every other request
@@ -62,6 +62,8 @@ func (s *session) handle(req protocol.Request) {
 		s.serveTools(id, p)
 	case *protocol.ServeApprovals:
 		s.serveApprovals(id, p)
+	case *protocol.Step:
+		s.approveStep(id, p)
 	case *protocol.Prune:
 		s.later(id, func() (any, *protocol.Error) { return some(e.Prune(s.owner, p)) })
 	case *protocol.ProviderModelsRequest:
@@ -133,6 +135,8 @@ func (s *session) ask(req protocol.Request) (any, *protocol.Error) {
 		return some(e.ToolCalls(ctx, s, p))
 	case *protocol.ToolResult:
 		return some(e.ToolResult(s, p))
+	case *protocol.StepResult:
+		return some(e.StepResult(s, p))
 	case *protocol.RenewApprovals:
 		return some(e.RenewApprovals(s, p))
 	case *protocol.ApprovalsRequest:

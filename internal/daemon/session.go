@@ -42,6 +42,7 @@ type session struct {
 	settled  sync.Cond // admitted became empty
 	waits    map[int64]func()
 	waitSeq  int64
+	steps    int // verdicts that were asked for and whose answers are not queued
 	replays  sync.WaitGroup
 	// A place for each page of a replay that is read and not queued yet.
 	replaying chan struct{}
@@ -254,6 +255,37 @@ func (s *session) forgetWaits() {
 	for _, forget := range waits {
 		forget()
 	}
+}
+
+// maxSteps bounds the verdicts on steps that a session may wait for at once.
+const maxSteps = 4096
+
+// approveStep answers when the step is decided. While it waits it costs no
+// goroutine.
+func (s *session) approveStep(id json.RawMessage, r *protocol.Step) {
+	s.mu.Lock()
+	full := s.steps >= maxSteps
+	if !full {
+		s.steps++
+	}
+	s.mu.Unlock()
+	if full {
+		s.settle(id, nil, protocol.Fail(protocol.StepLimit, fmt.Sprintf("%d steps of this session wait; wait until some are judged", maxSteps)))
+		return
+	}
+	id = append(json.RawMessage(nil), id...)
+	s.d.engine.ApproveStep(s, r, func(v *protocol.StepVerdict, err *protocol.Error) {
+		line := answerLine(id, v)
+		if err != nil {
+			line = protocol.AppendError(nil, id, err)
+		}
+		go func() { // the store's goroutine waits for no session
+			s.out.putWhen(line, func() bool { return true })
+			s.mu.Lock()
+			s.steps--
+			s.mu.Unlock()
+		}()
+	})
 }
 
 // later answers a request when its work is done, while others go on. As many

@@ -7,9 +7,17 @@ import (
 
 // announcement is a call on its way to be announced, or announced again.
 type announcement struct {
-	callID, tool string
+	callID, tool string // of a step, its action
 	seq          int
 	row          *approvalRow
+	ask          *question // of a step; its row is kept by who announces it
+}
+
+func (a *announcement) step() string {
+	if a.ask == nil {
+		return ""
+	}
+	return a.ask.step
 }
 
 // announceCalls records that calls wait for verdicts, with one event for all.
@@ -25,7 +33,9 @@ func (e *Engine) announceCalls(tx *store.Tx, bot int64, name string, turn int64,
 		return err
 	}
 	for _, one := range list {
-		one.row.Cursor = cursor
+		if one.row.Cursor = cursor; one.ask != nil {
+			continue
+		}
 		if err := setApproval(tx, turn, one.callID, one.row); err != nil {
 			return err
 		}
@@ -35,11 +45,16 @@ func (e *Engine) announceCalls(tx *store.Tx, bot int64, name string, turn int64,
 	}
 	tx.AfterCommit(func() {
 		for _, one := range list {
-			e.enter(&announced{bot: bot, name: name, turn: turn, callID: one.callID, tool: one.tool, seq: one.seq, row: one.row})
+			e.enter(one.entry(bot, name, turn))
 		}
 		e.pushSoon(turn, cursor)
 	})
 	return nil
+}
+
+// entry is an announcement as it waits.
+func (a *announcement) entry(bot int64, name string, turn int64) *announced {
+	return &announced{asked: asked{turn, a.callID, a.step()}, bot: bot, name: name, tool: a.tool, seq: a.seq, ask: a.ask, row: a.row}
 }
 
 func announcedCalls(list []announcement) []byte {
@@ -55,7 +70,7 @@ func announcedCalls(list []announcement) []byte {
 		}
 		b = append(b, newObject().str("call_id", one.callID).int("request", row.Request).int("announced_ms", row.AnnouncedMS).
 			intOrNull("expires_ms", row.expiresMS()).strs("gates", tags).str("name", one.tool).int("node", row.Node).
-			str("cause", row.Cause).bool("escalated", row.Escalated).done()...)
+			str("cause", row.Cause).bool("escalated", row.Escalated).opt("step", one.step()).done()...)
 	}
 	return append(b, ']')
 }
@@ -65,6 +80,9 @@ func asking(gates []protocol.Gate, now int64, node int64, j *judgement) *approva
 	row := &approvalRow{
 		Request: 1, Node: node, AnnouncedMS: now, Cause: j.cause, Escalated: j.escalated, Folder: j.folder,
 		Paths: j.paths, Target: j.target, Justification: j.justification, Rules: j.rules,
+	}
+	if j.confinement != nil {
+		row.Held = encodeSetting(j.confinement.Setting)
 	}
 	row.Gates = unasked(gates)
 	return row
@@ -85,14 +103,14 @@ func unasked(gates []protocol.Gate) (out []gateVerdict) {
 // denied or failed; their verdicts are void. One whose time has passed is denied
 // with it (approvals.md 4). calls are those of the turn that gates were asked about
 // and that have no result.
-func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *store.ToolCall, calls []openApproval) error {
+func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *store.ToolCall, calls []judged) error {
 	now := e.nowMS()
 	var again []announcement
-	var late []openApproval
+	var late []judged
 	for _, c := range calls {
 		switch {
 		case c.call.Seq <= failed.Seq || c.call.Status != "planned" || c.row.OverturnedBy != nil || c.row.expired():
-		case c.row.standing() == undecided && e.overdue(turn, c.call.CallID, c.row):
+		case c.row.standing() == undecided && e.overdue(c.of(turn), c.row):
 			late = append(late, c)
 		default:
 			row := c.row.clone()
@@ -100,7 +118,7 @@ func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *stor
 			for i := range row.Gates {
 				row.Gates[i] = gateVerdict{Tag: row.Gates[i].Tag, ExpireMS: row.Gates[i].ExpireMS}
 			}
-			again = append(again, announcement{c.call.CallID, c.call.Name, c.call.Seq, row})
+			again = append(again, announcement{callID: c.call.CallID, tool: c.call.Name, seq: c.call.Seq, row: row})
 		}
 	}
 	if err := e.expire(tx, bot, turn, late, nil); err != nil {
@@ -109,16 +127,27 @@ func (e *Engine) askAgain(tx *store.Tx, bot *store.Bot, turn int64, failed *stor
 	return e.announceCalls(tx, bot.ID, bot.Name, turn, again, failed.CallID)
 }
 
-// openApproval is a call of a turn that has neither started nor ended, with its
-// gates.
-type openApproval struct {
+// judged is a call that has neither started nor ended, or a step that waits, with
+// its gates.
+type judged struct {
 	call store.ToolCall
 	row  *approvalRow
+	step *stepRow // in steps; nil for the call itself
+	// All steps of the call.
+	steps stepRows
+}
+
+func (j *judged) of(turn int64) asked {
+	of := asked{turn: turn, callID: j.call.CallID}
+	if j.step != nil {
+		of.step = j.step.Step
+	}
+	return of
 }
 
 // openApprovals are a turn's calls that gates were asked about and that have no
 // result.
-func openApprovals(c *store.Conn, turn int64) (out []openApproval, err error) {
+func openApprovals(c *store.Conn, turn int64) (out []judged, err error) {
 	var calls []store.ToolCall
 	if err := store.OpenCalls(c, turn, func(call store.ToolCall) {
 		if call.Approval != nil && call.Status == "planned" {
@@ -132,7 +161,7 @@ func openApprovals(c *store.Conn, turn int64) (out []openApproval, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, openApproval{call, row})
+		out = append(out, judged{call: call, row: row})
 	}
 	return out, nil
 }

@@ -53,10 +53,11 @@ func (e *Engine) answerJob(tx *store.Tx, r *protocol.Answer, answer *protocol.An
 	if err := checkAnswer(r); err != nil {
 		return err
 	}
-	call, row, err := answeredApproval(tx.Conn(), &bot, r)
+	j, err := e.answeredApproval(tx.Conn(), &bot, r)
 	if err != nil {
 		return err
 	}
+	row, of := j.row, j.of(r.Turn)
 	at, err := gateAnswered(row, r)
 	if err != nil {
 		return err
@@ -66,8 +67,8 @@ func (e *Engine) answerJob(tx *store.Tx, r *protocol.Answer, answer *protocol.An
 		return lost
 	case l != nil && !l.stands():
 		return protocol.Fail(protocol.ApprovalsLost, fmt.Sprintf("lease %d of %s is over", r.Lease, r.Tag))
-	case row.standing() != undecided || row.Gates[at].Decision != "" || call.Status != "planned" || e.overdue(r.Turn, r.CallID, row):
-		return protocol.Fail(protocol.ApprovalAlreadyAnswered, "the call has that verdict, or was denied, or its time is over")
+	case row.standing() != undecided || row.Gates[at].Decision != "" || j.step == nil && j.call.Status != "planned" || e.overdue(of, row):
+		return protocol.Fail(protocol.ApprovalAlreadyAnswered, "it has that verdict, or was denied, or its time is over")
 	}
 	row = row.clone()
 	g := &row.Gates[at]
@@ -76,7 +77,7 @@ func (e *Engine) answerJob(tx *store.Tx, r *protocol.Answer, answer *protocol.An
 	if r.By != "" {
 		g.By = &r.By
 	}
-	if err := setApproval(tx, r.Turn, r.CallID, row); err != nil {
+	if err := e.keepVerdict(tx, &bot, r.Turn, j, row); err != nil {
 		return err
 	}
 	counts, err := countsIn(&bot, r.Turn)
@@ -88,7 +89,6 @@ func (e *Engine) answerJob(tx *store.Tx, r *protocol.Answer, answer *protocol.An
 		return err
 	}
 	answer.Tag, answer.Pending = g.Tag, row.open()
-	tx.AfterCommit(func() { e.replaced(r.Turn, r.CallID, row) })
 	return nil
 }
 
@@ -104,6 +104,8 @@ func checkAnswer(r *protocol.Answer) *protocol.Error {
 		return protocol.Fail(protocol.InvalidBy, fmt.Sprintf("by has %d bytes of at most %d", len(r.By), protocol.MaxBy))
 	case r.CallID == "":
 		return protocol.Fail(protocol.InvalidCallID, "call_id is empty")
+	case r.Step != "" && !protocol.ValidName(r.Step):
+		return badStep()
 	case r.Tag != "" && !protocol.ValidName(r.Tag):
 		return badApprover()
 	case r.Lease != 0 && r.Tag == "":
@@ -112,26 +114,57 @@ func checkAnswer(r *protocol.Answer) *protocol.Error {
 	return nil
 }
 
-// answeredApproval is the call that a verdict is for, with its gates.
-func answeredApproval(c *store.Conn, bot *store.Bot, r *protocol.Answer) (*store.ToolCall, *approvalRow, error) {
+// answeredApproval is the call, or the step, that a verdict is for, with its
+// gates.
+func (e *Engine) answeredApproval(c *store.Conn, bot *store.Bot, r *protocol.Answer) (*judged, error) {
 	if bot.RunningTurn != r.Turn || r.Turn == 0 {
-		return nil, nil, protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d of %s is over, or not its current one", r.Turn, bot.Name))
+		return nil, protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d of %s is over, or not its current one", r.Turn, bot.Name))
 	}
-	none := protocol.Fail(protocol.NoPendingApproval, fmt.Sprintf("turn %d waits for no verdict on %s, request %d", r.Turn, r.CallID, r.Request))
+	what := r.CallID
+	if r.Step != "" {
+		what = "step " + r.Step + " of " + r.CallID
+	}
+	none := protocol.Fail(protocol.NoPendingApproval, fmt.Sprintf("turn %d waits for no verdict on %s, request %d", r.Turn, what, r.Request))
 	call, ok, err := store.CallByID(c, r.Turn, r.CallID)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	row, err := approvalOf(&call)
+	if !ok {
+		return nil, none
+	}
+	j := &judged{call: call}
+	if r.Step == "" {
+		j.row, err = approvalOf(&call)
+	} else {
+		err = e.answeredStep(c, bot, r, j)
+	}
 	switch {
 	case err != nil:
-		return nil, nil, err
-	case !ok, row == nil, r.Step != "", r.Request > row.Request:
-		return nil, nil, none
-	case r.Request < row.Request:
-		return nil, nil, protocol.Fail(protocol.ApprovalSuperseded, fmt.Sprintf("the call was announced again: its request is %d", row.Request))
+		return nil, err
+	case j.row == nil, r.Request > j.row.Request:
+		return nil, none
+	case r.Request < j.row.Request:
+		return nil, protocol.Fail(protocol.ApprovalSuperseded, fmt.Sprintf("the call was announced again: its request is %d", j.row.Request))
 	}
-	return &call, row, nil
+	return j, nil
+}
+
+// answeredStep fills in the step that a verdict is for; it has no row when there
+// is none, or its server asks no more.
+func (e *Engine) answeredStep(c *store.Conn, bot *store.Bot, r *protocol.Answer, j *judged) error {
+	if err := e.goesOn(c, bot, r.Turn); err != nil {
+		return err
+	}
+	steps, err := stepsOf(c, r.Turn, r.CallID)
+	if err != nil {
+		return err
+	}
+	step := steps.find(r.Step)
+	if step == nil || step.decision() == "" && e.verdicts.find(asked{r.Turn, r.CallID, r.Step}) == nil {
+		return nil
+	}
+	j.row, j.step, j.steps = step.Approval, step, steps
+	return nil
 }
 
 // gateAnswered is the gate that a verdict is of.

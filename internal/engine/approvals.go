@@ -27,7 +27,7 @@ func (e *Engine) storedApprovals(c *store.Conn, bot int64, name string, turn int
 		return nil
 	}
 	for _, one := range calls {
-		list = append(list, &announced{bot: bot, name: name, turn: turn, callID: one.call.CallID, tool: one.call.Name, seq: one.call.Seq, row: one.row})
+		list = append(list, &announced{asked: one.of(turn), bot: bot, name: name, tool: one.call.Name, seq: one.call.Seq, row: one.row})
 	}
 	return list
 }
@@ -43,7 +43,8 @@ func (e *Engine) restoreApprovals(list []*announced) {
 // restoreVerdict has a turn found parked on a verdict go on, or wait again. A
 // deadline that passed while no daemon ran denies the call before anything runs.
 func (e *Engine) restoreVerdict(p *parkedTurn) error {
-	a := e.verdicts.find(p.turn, p.callID)
+	of := asked{turn: p.turn, callID: p.callID}
+	a := e.verdicts.find(of)
 	if a == nil {
 		e.wake(p)
 		return nil
@@ -54,7 +55,7 @@ func (e *Engine) restoreVerdict(p *parkedTurn) error {
 		return nil
 	}
 	if !due.IsZero() && !time.Now().Before(due) {
-		if err := e.expireTurn(p.bot, p.turn, p.callID, true); err != nil {
+		if err := e.expireTurn(p.bot, of, true); err != nil {
 			return err
 		}
 	}
@@ -255,6 +256,10 @@ func (e *Engine) approval(c *store.Conn, s *shownCall) (entry protocol.Approval,
 	}
 	for _, tag := range s.open {
 		entry.Denials[tag] = counts.of(tag)
+	}
+	if s.ask != nil { // no node has the rest of a step, so it is shown whole
+		entry.Step, entry.Arguments = s.step, s.ask.args
+		return entry, true, nil
 	}
 	for i := range d.Calls {
 		if d.Calls[i].ID == s.callID {

@@ -144,7 +144,7 @@ func New(cfg Config) *Engine {
 	}
 	e.toolSets.init(e)
 	e.procs.init()
-	e.served.init()
+	e.served.init(e.loseSteps)
 	e.verdicts.init()
 	e.looks.init()
 	return e

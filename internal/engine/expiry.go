@@ -8,10 +8,10 @@ import (
 	"agent/protocol"
 )
 
-// expire denies calls at their deadline, in the commit that it is a part of. The
-// deadlines of one tag that pass together count once. lapsed, if not nil, is told
+// expire denies calls and steps at their deadline, in the commit that it is a part
+// of. The deadlines of one tag that pass together count once. lapsed, if not nil, is told
 // each tag with its count.
-func (e *Engine) expire(tx *store.Tx, bot *store.Bot, turn int64, late []openApproval, lapsed func(tag string, expired int64)) error {
+func (e *Engine) expire(tx *store.Tx, bot *store.Bot, turn int64, late []judged, lapsed func(tag string, expired int64)) error {
 	if len(late) == 0 {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (e *Engine) expire(tx *store.Tx, bot *store.Bot, turn int64, late []openApp
 	for _, c := range late {
 		row := c.row.clone()
 		for i := range row.Gates {
-			if !e.passed(turn, c.call.CallID, c.row, i) {
+			if !e.passed(c.of(turn), c.row, i) {
 				continue
 			}
 			g := &row.Gates[i]
@@ -38,10 +38,9 @@ func (e *Engine) expire(tx *store.Tx, bot *store.Bot, turn int64, late []openApp
 				tags = append(tags, g.Tag)
 			}
 		}
-		if err := setApproval(tx, turn, c.call.CallID, row); err != nil {
+		if err := e.keepVerdict(tx, bot, turn, &c, row); err != nil {
 			return err
 		}
-		tx.AfterCommit(func() { e.replaced(turn, c.call.CallID, row) })
 	}
 	for _, tag := range tags {
 		counts.tag(tag).Expired++
@@ -56,10 +55,11 @@ func (e *Engine) expire(tx *store.Tx, bot *store.Bot, turn int64, late []openApp
 // them (approvals.md 14).
 const maxUnserved = 3
 
-// expireTurn denies what of a turn's round is due, when its turn waits for the
-// call that is. starting says that the daemon is not serving yet: then nobody
-// can serve a tag, and nothing is concluded from that.
-func (e *Engine) expireTurn(bot, turn int64, callID string, starting bool) error {
+// expireTurn denies what of a turn's round is due, when what the turn waits for
+// is. starting says that the daemon is not serving yet: then nobody can serve a
+// tag, and nothing is concluded from that.
+func (e *Engine) expireTurn(bot int64, of asked, starting bool) error {
+	turn := of.turn
 	return e.store.Do("expire", func(tx *store.Tx) error {
 		b, ok, err := store.BotByID(tx.Conn(), bot)
 		if err != nil || !ok || b.RunningTurn != turn {
@@ -69,12 +69,16 @@ func (e *Engine) expireTurn(bot, turn int64, callID string, starting bool) error
 		if err != nil {
 			return err
 		}
-		var late []openApproval
+		steps, err := e.openSteps(tx.Conn(), turn)
+		if err != nil {
+			return err
+		}
+		var late []judged
 		waited := false
-		for _, c := range calls {
-			if c.row.standing() == undecided && e.overdue(turn, c.call.CallID, c.row) {
+		for _, c := range append(calls, steps...) {
+			if c.row.standing() == undecided && e.overdue(c.of(turn), c.row) {
 				late = append(late, c)
-				waited = waited || c.call.CallID == callID
+				waited = waited || c.of(turn) == of
 			}
 		}
 		if !waited {
@@ -130,16 +134,16 @@ func (e *Engine) isServed(tag string) bool {
 	return l != nil && !l.lapsed()
 }
 
-// expireParked is expireTurn for a parked turn. A store that refuses is asked
-// again.
-func (e *Engine) expireParked(bot, turn int64, callID string) {
+// expireLater is expireTurn for a parked turn, or a step. A store that refuses is
+// asked again.
+func (e *Engine) expireLater(bot int64, of asked) {
 	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
-		err := e.expireTurn(bot, turn, callID, false)
+		err := e.expireTurn(bot, of, false)
 		if err == nil {
 			return
 		}
 		if protocol.CodeOf(err) != protocol.StorageError || !e.sleepOpen(wait) {
-			e.cfg.Log.Error("a call could not be denied at its deadline", "turn", turn, "error", err)
+			e.cfg.Log.Error("a call could not be denied at its deadline", "turn", of.turn, "error", err)
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agent/internal/model"
+	"agent/internal/sandbox"
 	"agent/internal/store"
 	"agent/internal/tool"
 	"agent/protocol"
@@ -104,7 +105,7 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 		if at, ok := p.nodes[call.ID]; ok && at < len(nodes) {
 			node = nodes[at]
 		}
-		one := announcement{call.ID, call.Name, seq + i, asking(naming(p.list, call.Name), now, node, &j)}
+		one := announcement{callID: call.ID, tool: call.Name, seq: seq + i, row: asking(naming(p.list, call.Name), now, node, &j)}
 		used, err := t.overturned(tx, call, one.row, raw, p.hold)
 		switch {
 		case err != nil:
@@ -121,7 +122,7 @@ func (t *task) announce(tx *store.Tx, p *gatePlan, calls []model.Call, seq int, 
 // enter makes a call of the turn known that has its verdicts without being
 // announced.
 func (t *task) enter(one announcement) {
-	t.e.enter(&announced{bot: t.bot, name: t.name, turn: t.turn, callID: one.callID, tool: one.tool, seq: one.seq, row: one.row})
+	t.e.enter(one.entry(t.bot, t.name, t.turn))
 }
 
 // cleared is a call that may start, and where it runs.
@@ -133,8 +134,9 @@ type cleared struct {
 // clear waits until a call may start, or gives the refusal that is its result. It
 // asks about the sandbox once more, on the files as they are then: a call that
 // turns out to leave it without a verdict is announced alone, as is one that a rule
-// refused when it was planned and refuses no more; one that is not what was judged
-// any more is refused (approvals.md 3, sandbox.md 7).
+// refused when it was planned and refuses no more, and one that was judged as held
+// more closely; one that is not what was judged any more is refused (approvals.md 3,
+// sandbox.md 7).
 func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *tool.Result, err error) {
 	for {
 		row, err := t.await(call, rest)
@@ -162,7 +164,7 @@ func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *t
 			return c, j.refusal, nil
 		case j.cause == "" || row == nil && j.lacking == nil && !covered:
 			return c, changedSince(t, row, &j), nil
-		case row == nil || j.escalated && !row.Escalated:
+		case row == nil || j.escalated && !row.Escalated || t.widened(row, &j):
 			if refusal, err := t.askAlone(call, &j, row); refusal != nil || err != nil {
 				return c, refusal, err
 			}
@@ -177,6 +179,16 @@ func (t *task) clear(call *model.Call, rest []model.Call) (c cleared, refusal *t
 		}
 		return c, nil, nil
 	}
+}
+
+// widened reports whether a call that was judged as one within the sandbox would
+// now run in a wider one, or in none.
+func (t *task) widened(row *approvalRow, j *judgement) bool {
+	if row.Held == nil || row.Escalated {
+		return false
+	}
+	var held sandbox.Setting
+	return j.confinement == nil || json.Unmarshal(row.Held, &held) != nil || t.e.world().Widens(j.confinement.Setting, &held) != ""
 }
 
 // changedSince refuses a call whose folder or files are not those that were
@@ -195,7 +207,8 @@ func changedSince(t *task, row *approvalRow, j *judgement) *tool.Result {
 // await gives a call's row once it is decided; nil for a call that no gate was
 // asked about. It waits live for a while and then parks the turn.
 func (t *task) await(call *model.Call, rest []model.Call) (*approvalRow, error) {
-	a := t.e.verdicts.find(t.turn, call.ID)
+	of := asked{turn: t.turn, callID: call.ID}
+	a := t.e.verdicts.find(of)
 	if a == nil {
 		return nil, nil
 	}
@@ -210,7 +223,7 @@ func (t *task) await(call *model.Call, rest []model.Call) (*approvalRow, error) 
 		if !due.IsZero() {
 			left := time.Until(due)
 			if left <= 0 {
-				if err := t.e.expireTurn(t.bot, t.turn, call.ID, false); err != nil {
+				if err := t.e.expireTurn(t.bot, of, false); err != nil {
 					return nil, err
 				}
 				if s := t.stopped(); s != nil {
@@ -311,7 +324,7 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 			}
 			return nil
 		}
-		one := announcement{call.ID, call.Name, stored.Seq, row}
+		one := announcement{callID: call.ID, tool: call.Name, seq: stored.Seq, row: row}
 		h, err := t.e.holdOf(tx.Conn(), t.bot)
 		if err != nil {
 			return err

@@ -15,9 +15,10 @@ import (
 )
 
 // A person may allow, after it was denied, that a call runs once when the model
-// makes it again: exactly that tool, arguments, folder, files and cause
-// (approvals.md 6). A bot's row keeps those allows, and which calls were its
-// newest gated ones.
+// makes it again: exactly that tool, arguments, folder, files and cause; and that a
+// step does when its server asks for it again: exactly that tool, action and
+// arguments, in whatever call (approvals.md 6). A bot's row keeps those allows, and
+// which calls and steps were its newest gated ones.
 
 const (
 	keptGated    = 50
@@ -32,9 +33,10 @@ type overturns struct {
 type gatedCall struct {
 	Turn   int64  `json:"turn"`
 	CallID string `json:"call_id"`
+	Step   string `json:"step,omitempty"`
 }
 
-// overturn is an allow for one call. It holds while the bot's gates, rules and
+// overturn is an allow for one call or step. It holds while the bot's gates, rules and
 // sandbox, also those that it has from its creators, are what it was given under.
 type overturn struct {
 	Call  string `json:"call"` // a digest of what must be the same
@@ -89,7 +91,7 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// rememberGated notes calls among the newest that gates were asked about.
+// rememberGated notes calls and steps among the newest that gates were asked about.
 func rememberGated(tx *store.Tx, bot, turn int64, list []announcement) error {
 	o, err := overturnsOf(tx.Conn(), bot)
 	if err != nil {
@@ -97,7 +99,7 @@ func rememberGated(tx *store.Tx, bot, turn int64, list []announcement) error {
 	}
 	for _, one := range list {
 		if one.row.Request == 1 {
-			o.Recent = append(o.Recent, gatedCall{turn, one.callID})
+			o.Recent = append(o.Recent, gatedCall{turn, one.callID, one.step()})
 		}
 	}
 	if n := len(o.Recent) - keptGated; n > 0 {
@@ -109,13 +111,22 @@ func rememberGated(tx *store.Tx, bot, turn int64, list []announcement) error {
 // overturned uses up the allow that a person gave for this very call, if there is
 // one: then every gate of row has its verdict.
 func (t *task) overturned(tx *store.Tx, call *model.Call, row *approvalRow, gates, hold []byte) (bool, error) {
-	o, err := overturnsOf(tx.Conn(), t.bot)
+	same := sameCall(call.Name, call.Arguments, row.Folder, row.Cause, row.Paths)
+	used, err := t.e.overturned(tx, t.bot, same, sameJudge(gates, hold), row)
+	if err != nil || !used {
+		return false, err
+	}
+	return true, setApproval(tx, t.turn, call.ID, row)
+}
+
+// overturned uses up an allow for what has a digest, if there is one. The row is
+// to be kept by the caller.
+func (e *Engine) overturned(tx *store.Tx, bot int64, same, under string, row *approvalRow) (bool, error) {
+	o, err := overturnsOf(tx.Conn(), bot)
 	if err != nil {
 		return false, err
 	}
-	now := t.e.nowMS()
-	same := sameCall(call.Name, call.Arguments, row.Folder, row.Cause, row.Paths)
-	under := sameJudge(gates, hold)
+	now := e.nowMS()
 	at := slices.IndexFunc(o.Allows, func(a overturn) bool {
 		return a.Call == same && a.Under == under && now >= a.AtMS && now < a.AtMS+overturnLife
 	})
@@ -132,13 +143,10 @@ func (t *task) overturned(tx *store.Tx, call *model.Call, row *approvalRow, gate
 	}
 	row.OverturnedBy = &by
 	o.Allows = slices.Delete(o.Allows, at, at+1)
-	if err := setApproval(tx, t.turn, call.ID, row); err != nil {
-		return false, err
-	}
-	return true, o.keep(tx, t.bot)
+	return true, o.keep(tx, bot)
 }
 
-// overturn records a one-time allow for a call that ended denied.
+// overturn records a one-time allow for a call, or a step, that ended denied.
 func (e *Engine) overturn(r *protocol.Answer) (*protocol.Answered, *protocol.Error) {
 	var forbidden error
 	err := e.read(e.looks.ctx, "overturn", func(c *store.Conn) error {
@@ -152,15 +160,15 @@ func (e *Engine) overturn(r *protocol.Answer) (*protocol.Answered, *protocol.Err
 		if r.Decision != protocol.Allow {
 			return protocol.Fail(protocol.InvalidDecision, "an overturn is an allow")
 		}
-		row, args, name, err := e.deniedCall(c, &bot, r)
-		if err != nil || name != "shell" || row == nil {
+		d, err := e.deniedOf(c, &bot, r)
+		if err != nil || !d.shell {
 			return err
 		}
 		h, err := e.holdOf(c, bot.ID)
 		if err != nil {
 			return err
 		}
-		forbidden = e.forbids(h.rules, args)
+		forbidden = e.forbids(h.rules, d.args)
 		return nil
 	})
 	if err == nil {
@@ -177,7 +185,7 @@ func (e *Engine) overturn(r *protocol.Answer) (*protocol.Answered, *protocol.Err
 		if err != nil {
 			return err
 		}
-		row, args, name, err := e.deniedCall(tx.Conn(), &bot, r)
+		d, err := e.deniedOf(tx.Conn(), &bot, r)
 		if err != nil {
 			return err
 		}
@@ -190,9 +198,8 @@ func (e *Engine) overturn(r *protocol.Answer) (*protocol.Answered, *protocol.Err
 			return err
 		}
 		now := e.nowMS()
-		same := sameCall(name, args, row.Folder, row.Cause, row.Paths)
-		o.Allows = slices.DeleteFunc(o.Allows, func(a overturn) bool { return a.Call == same || now >= a.AtMS+overturnLife })
-		o.Allows = append(o.Allows, overturn{Call: same, Under: sameJudge(bot.Gates, encodeHold(h)), By: r.By, AtMS: now})
+		o.Allows = slices.DeleteFunc(o.Allows, func(a overturn) bool { return a.Call == d.same || now >= a.AtMS+overturnLife })
+		o.Allows = append(o.Allows, overturn{Call: d.same, Under: sameJudge(bot.Gates, encodeHold(h)), By: r.By, AtMS: now})
 		if n := len(o.Allows) - keptGated; n > 0 {
 			o.Allows = slices.Delete(o.Allows, 0, n)
 		}
@@ -217,42 +224,73 @@ func (e *Engine) forbids(ref string, args json.RawMessage) error {
 	return nil
 }
 
-// deniedCall is a call that ended denied and that may be overturned, with its
-// arguments and its tool.
-func (e *Engine) deniedCall(c *store.Conn, bot *store.Bot, r *protocol.Answer) (row *approvalRow, args json.RawMessage, name string, err error) {
-	none := func(why string) error { return protocol.Fail(protocol.OverturnNotPossible, why) }
+// denied is a call, or a step, that ended denied and that may be overturned.
+type denied struct {
+	same  string // the digest of what must be the same
+	shell bool   // a call of shell
+	args  json.RawMessage
+}
+
+// deniedOf is what an overturn is of.
+func (e *Engine) deniedOf(c *store.Conn, bot *store.Bot, r *protocol.Answer) (d denied, err error) {
 	o, err := overturnsOf(c, bot.ID)
 	if err != nil {
-		return nil, nil, "", err
+		return d, err
 	}
-	if r.Step != "" || !slices.Contains(o.Recent, gatedCall{r.Turn, r.CallID}) {
-		return nil, nil, "", none(fmt.Sprintf("it is none of the newest %d gated calls of %s", keptGated, bot.Name))
+	if !slices.Contains(o.Recent, gatedCall{r.Turn, r.CallID, r.Step}) {
+		return d, notOverturned(fmt.Sprintf("it is none of the newest %d gated calls and steps of %s", keptGated, bot.Name))
 	}
 	call, ok, err := store.CallByID(c, r.Turn, r.CallID)
 	if err != nil {
-		return nil, nil, "", err
-	}
-	if row, err = approvalOf(&call); err != nil {
-		return nil, nil, "", err
+		return d, err
 	}
 	gates, err := gatesIn(bot.ID, bot.Gates)
 	if err != nil {
-		return nil, nil, "", err
+		return d, err
 	}
 	switch {
-	case !ok || row == nil || row.standing() != deniedByOne || call.Status != "completed" || r.Request != row.Request:
-		return nil, nil, "", none("the call did not end denied at request " + fmt.Sprint(r.Request))
+	case !ok:
+		return d, notOverturned("its record is gone")
 	case len(naming(gates, call.Name)) == 0:
-		return nil, nil, "", none("no gate of " + bot.Name + " covers " + call.Name + " now")
+		return d, notOverturned("no gate of " + bot.Name + " covers " + call.Name + " now")
+	case r.Step != "":
+		return deniedStep(c, r)
 	}
-	d, err := e.itemAt(c, bot.Family, row.Node)
+	return e.deniedCall(c, bot, &call, r)
+}
+
+func notOverturned(why string) error { return protocol.Fail(protocol.OverturnNotPossible, why) }
+
+func (e *Engine) deniedCall(c *store.Conn, bot *store.Bot, call *store.ToolCall, r *protocol.Answer) (d denied, err error) {
+	row, err := approvalOf(call)
 	if err != nil {
-		return nil, nil, "", err
+		return d, err
 	}
-	for i := range d.Calls {
-		if d.Calls[i].ID == r.CallID {
-			return row, d.Calls[i].Arguments, call.Name, nil
+	if row == nil || row.standing() != deniedByOne || call.Status != "completed" || r.Request != row.Request {
+		return d, notOverturned(fmt.Sprintf("the call did not end denied at request %d", r.Request))
+	}
+	item, err := e.itemAt(c, bot.Family, row.Node)
+	if err != nil {
+		return d, err
+	}
+	for i := range item.Calls {
+		if item.Calls[i].ID == r.CallID {
+			args := item.Calls[i].Arguments
+			return denied{sameCall(call.Name, args, row.Folder, row.Cause, row.Paths), call.Name == "shell", args}, nil
 		}
 	}
-	return nil, nil, "", none("its arguments are gone")
+	return d, notOverturned("its arguments are gone")
+}
+
+// deniedStep is a step that was denied, whatever became of the call around it.
+func deniedStep(c *store.Conn, r *protocol.Answer) (d denied, err error) {
+	steps, err := stepsOf(c, r.Turn, r.CallID)
+	if err != nil {
+		return d, err
+	}
+	step := steps.find(r.Step)
+	if step == nil || step.Approval.standing() != deniedByOne || r.Request != step.Approval.Request {
+		return d, notOverturned(fmt.Sprintf("the step was not denied at request %d", r.Request))
+	}
+	return denied{same: step.Same}, nil
 }

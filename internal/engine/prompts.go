@@ -76,7 +76,7 @@ func (p *prompting) answer(t *store.Turn, limit int64) (*protocol.Prompts, error
 		return nil, err
 	}
 	if at.TurnSeq != 0 {
-		if out.Calls, err = p.calls(at.TurnSeq); err != nil {
+		if out.Calls, err = p.calls(t.ID, at.TurnSeq); err != nil {
 			return nil, err
 		}
 	}
@@ -251,8 +251,9 @@ func (p *prompting) turnPrompts(n *store.Node, last int64, add func(*store.Turn,
 	return add(&t, t.ID, n.ID)
 }
 
-// calls are the calls of a turn in order, the newest when not all fit.
-func (p *prompting) calls(ordinal int64) ([]protocol.PromptCall, error) {
+// calls are the calls of a turn in order, each with its steps, the newest when not
+// all fit.
+func (p *prompting) calls(turn, ordinal int64) ([]protocol.PromptCall, error) {
 	nodes, err := turnNodes(p.c, p.bot.Head, ordinal)
 	if err != nil {
 		return nil, err
@@ -275,6 +276,9 @@ func (p *prompting) calls(ordinal int64) ([]protocol.PromptCall, error) {
 			return nil, err
 		}
 	}
+	if list, err = p.withSteps(turn, list); err != nil {
+		return nil, err
+	}
 	texts := make([]*string, len(list))
 	frames := make([]int, len(list))
 	for i := range list {
@@ -284,6 +288,29 @@ func (p *prompting) calls(ordinal int64) ([]protocol.PromptCall, error) {
 	list = list[len(list)-kept:]
 	for i := range list {
 		list[i].ArgumentsTruncated = int64(len(list[i].Arguments)) < list[i].ArgumentsBytes
+	}
+	return list, nil
+}
+
+// withSteps is a list of calls with the steps of each behind it.
+func (p *prompting) withSteps(turn int64, calls []protocol.PromptCall) ([]protocol.PromptCall, error) {
+	byCall := map[string][]protocol.PromptCall{}
+	err := store.TurnSteps(p.c, turn, func(callID string, raw json.RawMessage) error {
+		steps, err := readSteps(callID, raw)
+		for i := range steps {
+			s := &steps[i]
+			byCall[callID] = append(byCall[callID], protocol.PromptCall{
+				CallID: callID, Step: s.Step, Name: s.Name, Done: s.Done, OK: s.OK, Detail: s.Detail,
+			})
+		}
+		return err
+	})
+	if err != nil || len(byCall) == 0 {
+		return calls, err
+	}
+	var list []protocol.PromptCall
+	for _, call := range calls {
+		list = append(append(list, call), byCall[call.CallID]...)
 	}
 	return list, nil
 }

@@ -25,9 +25,10 @@ type served struct {
 	newest int64                 // the greatest cursor a call was announced with
 }
 
-func (s *served) init() {
+// init makes it ready. ended is told each lease that is over, with mu held.
+func (s *served) init(ended func(lease int64)) {
 	s.calls = map[int64]*servedCall{}
-	s.tags = tags{served: protocol.ToolsServed, lost: protocol.ToolsLost, lostKind: protocol.KindToolsLost}
+	s.tags = tags{served: protocol.ToolsServed, lost: protocol.ToolsLost, lostKind: protocol.KindToolsLost, ended: ended}
 	s.tags.init()
 }
 
@@ -40,9 +41,10 @@ type servedCall struct {
 	tool   string // its name
 	tag    string
 	cursor int64 // of its tool_requested: calls are listed in this order
-	expiry *waiter
 
 	// Guarded by served.mu.
+	clock     servedClock
+	expiry    *waiter
 	live      bool  // its turn's task waits; a crash ends the turn, so that handing it over needs no commit
 	delivered bool  // it was handed to somebody
 	lease     int64 // under which it was handed over last
@@ -62,8 +64,23 @@ type servedRow struct {
 	Node        int64  `json:"node"` // the item that made the call
 	Cursor      int64  `json:"cursor"`
 	AnnouncedMS int64  `json:"announced_ms"`
-	ExpiresMS   int64  `json:"expires_ms"`
-	Delivered   bool   `json:"delivered"`
+	servedClock
+	Delivered bool `json:"delivered"`
+}
+
+// servedClock is when a call is to have its result. It stands while a step of the
+// call waits for a verdict.
+type servedClock struct {
+	ExpiresMS int64 `json:"expires_ms"`
+	StandsMS  int64 `json:"stands_ms,omitempty"` // since when; 0: it goes
+}
+
+// due is the deadline as it is now.
+func (c servedClock) due(now int64) int64 {
+	if c.StandsMS == 0 {
+		return c.ExpiresMS
+	}
+	return c.ExpiresMS + max(now-c.StandsMS, 0)
 }
 
 // firstRequest is the number of a served call's one announcement.
@@ -94,7 +111,7 @@ func setServed(tx *store.Tx, turn int64, callID string, row *servedRow) error {
 // its tag, and waits, live for a while and then parked. judged is the row of a
 // gated call, which every gate allowed; nil for one that none was asked about.
 func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.Call, judged *approvalRow) error {
-	sc, expires, err := t.announceServed(call, decl, judged)
+	sc, err := t.announceServed(call, decl, judged)
 	if err != nil {
 		return err
 	}
@@ -107,7 +124,7 @@ func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.C
 			return err
 		}
 	}
-	rec := parkRecord{Kind: parkServed, CallID: call.ID, DeadlineMS: expires, Pending: toParked(rest)}
+	rec := parkRecord{Kind: parkServed, CallID: call.ID, DeadlineMS: t.e.dueMS(sc), Pending: toParked(rest)}
 	err = t.parkWith(rec, func(tx *store.Tx) error { return t.e.parkCall(tx, sc) })
 	if errors.Is(err, errAnswered) {
 		t.takeAnswer(sc)
@@ -117,17 +134,19 @@ func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.C
 }
 
 // announceServed commits that the call is under way, with its event.
-func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool, judged *approvalRow) (sc *servedCall, expires int64, err error) {
+func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool, judged *approvalRow) (sc *servedCall, err error) {
 	var node int64
 	err = t.e.read(t.ctx, "call_node", func(c *store.Conn) (err error) {
 		node, err = t.callNode(c, call.ID)
 		return err
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	now := t.e.nowMS()
-	row := servedRow{Request: firstRequest, Tag: decl.Tag, Node: node, AnnouncedMS: now, ExpiresMS: now + expiryOf(decl)}
+	row := servedRow{
+		Request: firstRequest, Tag: decl.Tag, Node: node, AnnouncedMS: now, servedClock: servedClock{ExpiresMS: now + expiryOf(decl)},
+	}
 	data := newObject().str("call_id", call.ID).int("request", row.Request).str("name", call.Name).
 		int("node", node).str("tag", decl.Tag).done()
 	sc = &servedCall{bot: t.bot, name: t.name, turn: t.turn, callID: call.ID, tool: call.Name, tag: decl.Tag, live: true, answered: make(chan struct{})}
@@ -139,10 +158,10 @@ func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool, judge
 			return err
 		}
 		cursor := row.Cursor
-		tx.AfterCommit(func() { sc.cursor = cursor; t.e.enterServed(sc, row.ExpiresMS) })
+		tx.AfterCommit(func() { sc.cursor = cursor; t.e.enterServed(sc, row.servedClock) })
 		return setServed(tx, t.turn, call.ID, &row)
 	})
-	return sc, row.ExpiresMS, err
+	return sc, err
 }
 
 // callNode finds the item of the turn's newest round that made a call.
@@ -176,14 +195,39 @@ func (t *task) callNode(c *store.Conn, callID string) (node int64, err error) {
 }
 
 // enterServed makes a call wait, with its deadline.
-func (e *Engine) enterServed(sc *servedCall, expiresMS int64) {
-	sc.expiry = newWaiter(nil, false, e.deadline(expiresMS), func() { go e.expireServed(sc) })
+func (e *Engine) enterServed(sc *servedCall, clock servedClock) {
 	s := &e.served
 	s.mu.Lock()
 	s.calls[sc.turn] = sc
 	s.newest = max(s.newest, sc.cursor)
 	s.mu.Unlock()
-	e.waits.add(sc.expiry)
+	e.setClock(sc.turn, sc.callID, clock)
+}
+
+// setClock sets the deadline of a call that waits.
+func (e *Engine) setClock(turn int64, callID string, clock servedClock) {
+	s := &e.served
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sc := s.calls[turn]
+	if sc == nil || sc.callID != callID {
+		return
+	}
+	if sc.clock = clock; sc.expiry != nil {
+		e.waits.drop(sc.expiry)
+		sc.expiry = nil
+	}
+	if clock.StandsMS == 0 {
+		sc.expiry = newWaiter(nil, false, e.deadline(clock.ExpiresMS), func() { go e.expireServed(sc, clock.ExpiresMS) })
+		e.waits.add(sc.expiry)
+	}
+}
+
+// dueMS is the deadline of a call as it is now.
+func (e *Engine) dueMS(sc *servedCall) int64 {
+	e.served.mu.Lock()
+	defer e.served.mu.Unlock()
+	return sc.clock.due(e.nowMS())
 }
 
 // offer hands a new call to who serves its tag. It reports whether anybody
@@ -386,33 +430,44 @@ func (e *Engine) leaveServed(turn int64, tell bool) *servedCall {
 		})
 		l.server.Push(line, l.stands)
 	}
+	expiry := sc.expiry
 	s.mu.Unlock()
-	e.waits.drop(sc.expiry)
+	if expiry != nil {
+		e.waits.drop(expiry)
+	}
 	return sc
 }
 
-// expireServed ends a call that nobody answered in time. A store that refuses
-// is asked again.
-func (e *Engine) expireServed(sc *servedCall) {
+// expireServed ends a call that nobody answered by a time, unless a step of it
+// moved its deadline meanwhile. A store that refuses is asked again.
+func (e *Engine) expireServed(sc *servedCall, at int64) {
 	res := tool.Fail(string(protocol.ToolNotServed), "no result came in time from whoever serves "+sc.tag)
-	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
-		err := e.store.Do("call_finish", func(tx *store.Tx) error {
-			bot, ok, err := store.BotByID(tx.Conn(), sc.bot)
-			if err != nil || !ok || bot.RunningTurn != sc.turn {
-				return err
-			}
-			call, ok, err := store.CallByID(tx.Conn(), sc.turn, sc.callID)
-			if err != nil || !ok || call.Status != "executing" {
-				return err
-			}
-			return e.endServed(tx, &bot, &call, &res, true)
-		})
-		if err == nil {
-			return
+	err := e.untilStored("call_finish", func(tx *store.Tx) error {
+		bot, ok, err := store.BotByID(tx.Conn(), sc.bot)
+		if err != nil || !ok || bot.RunningTurn != sc.turn {
+			return err
 		}
-		if protocol.CodeOf(err) != protocol.StorageError || !e.sleepOpen(wait) {
-			e.cfg.Log.Error("a served call could not be ended at its time", "turn", sc.turn, "error", err)
-			return
+		call, ok, err := store.CallByID(tx.Conn(), sc.turn, sc.callID)
+		if err != nil || !ok || call.Status != "executing" {
+			return err
+		}
+		if row, err := servedRowOf(&call); err != nil || row.StandsMS != 0 || row.ExpiresMS != at {
+			return err
+		}
+		return e.endServed(tx, &bot, &call, &res, true)
+	})
+	if err != nil {
+		e.cfg.Log.Error("a served call could not be ended at its time", "turn", sc.turn, "error", err)
+	}
+}
+
+// untilStored is store.Do, again and again while the store refuses and the engine
+// is open.
+func (e *Engine) untilStored(op string, job func(*store.Tx) error) error {
+	for wait := firstEndWait; ; wait = min(2*wait, time.Second) {
+		err := e.store.Do(op, job)
+		if err == nil || protocol.CodeOf(err) != protocol.StorageError || !e.sleepOpen(wait) {
+			return err
 		}
 	}
 }
@@ -433,6 +488,9 @@ func (e *Engine) restoreServed(p *parkedTurn, callID string) error {
 		return nil
 	}
 	row, err := servedRowOf(&call)
+	if err == nil && row.StandsMS != 0 {
+		row, err = e.withdrawLeft(p.turn, callID)
+	}
 	if err != nil {
 		return err
 	}
@@ -440,6 +498,23 @@ func (e *Engine) restoreServed(p *parkedTurn, callID string) error {
 		bot: p.bot, name: p.name, turn: p.turn, callID: callID, tool: call.Name, tag: row.Tag, cursor: row.Cursor,
 		delivered: row.Delivered, answered: make(chan struct{}),
 	}
-	e.enterServed(sc, row.ExpiresMS)
+	e.enterServed(sc, row.servedClock)
 	return nil
+}
+
+// withdrawLeft withdraws the steps that an earlier daemon left waiting: who asked
+// is gone. It gives the call's row as it is then.
+func (e *Engine) withdrawLeft(turn int64, callID string) (row servedRow, err error) {
+	err = e.store.Do("withdraw_steps", func(tx *store.Tx) error {
+		if err := e.withdrawSteps(tx, turn, callID, func(string) bool { return true }); err != nil {
+			return err
+		}
+		call, _, err := store.CallByID(tx.Conn(), turn, callID)
+		if err != nil {
+			return err
+		}
+		row, err = servedRowOf(&call)
+		return err
+	})
+	return row, err
 }

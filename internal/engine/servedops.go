@@ -277,7 +277,7 @@ func (e *Engine) toolCall(c *store.Conn, sc *servedCall) (entry protocol.ToolCal
 	entry = protocol.ToolCall{
 		Bot: bot.Name, Turn: sc.turn, Tag: row.Tag, CallID: sc.callID, Request: row.Request, Name: call.Name, Node: row.Node,
 		Workspace: effective(turn.Workspace, bot.Workspace), BotID: bot.ID, Sandbox: protocol.SandboxFull, WritableRoots: []string{},
-		Network: true, Approvals: verdicts, AnnouncedMS: row.AnnouncedMS, ExpiresMS: row.ExpiresMS,
+		Network: true, Approvals: verdicts, AnnouncedMS: row.AnnouncedMS, ExpiresMS: row.due(e.nowMS()),
 	}
 	for i := range d.Calls {
 		if d.Calls[i].ID == sc.callID {
@@ -329,7 +329,7 @@ func (e *Engine) ToolResult(srv Server, r *protocol.ToolResult) (*protocol.ToolA
 		if err != nil {
 			return err
 		}
-		call, err := answeredCall(tx.Conn(), &bot, r)
+		call, err := answeredCall(tx.Conn(), &bot, addressOf(r))
 		if err != nil {
 			return err
 		}
@@ -354,13 +354,17 @@ func (e *Engine) resultPictures(r *protocol.ToolResult) ([]tool.PictureData, *pr
 		if err != nil {
 			return err
 		}
-		_, err = answeredCall(c, &bot, r)
+		_, err = answeredCall(c, &bot, addressOf(r))
 		return err
 	})
 	if err != nil {
 		return nil, asError(err)
 	}
 	return e.takePictures(r.Pictures)
+}
+
+func addressOf(r *protocol.ToolResult) address {
+	return address{r.Bot, r.Turn, r.CallID, r.Request, r.Tag}
 }
 
 func checkToolResult(r *protocol.ToolResult) *protocol.Error {
@@ -422,20 +426,29 @@ func (s *served) answered(l *lease, counted bool) {
 	s.mu.Unlock()
 }
 
-// answeredCall is the call that a result is for, if it still waits.
-func answeredCall(c *store.Conn, bot *store.Bot, r *protocol.ToolResult) (*store.ToolCall, error) {
-	if bot.RunningTurn != r.Turn {
-		turn, ok, err := store.TurnByID(c, r.Turn)
+// address names a served call as its server does.
+type address struct {
+	bot     string
+	turn    int64
+	callID  string
+	request int64
+	tag     string
+}
+
+// answeredCall is the call that a result, or a step, is for, if it still waits.
+func answeredCall(c *store.Conn, bot *store.Bot, r address) (*store.ToolCall, error) {
+	if bot.RunningTurn != r.turn {
+		turn, ok, err := store.TurnByID(c, r.turn)
 		if err != nil {
 			return nil, err
 		}
 		if ok && turn.Bot == bot.Name && protocol.Finished(turn.Status) {
-			return nil, protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d is over", r.Turn))
+			return nil, protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d is over", r.turn))
 		}
-		return nil, protocol.Fail(protocol.NoPendingCall, fmt.Sprintf("%s has no turn %d under way", bot.Name, r.Turn))
+		return nil, protocol.Fail(protocol.NoPendingCall, fmt.Sprintf("%s has no turn %d under way", bot.Name, r.turn))
 	}
-	none := protocol.Fail(protocol.NoPendingCall, fmt.Sprintf("turn %d waits for no call %s of %s", r.Turn, r.CallID, r.Tag))
-	call, ok, err := store.CallByID(c, r.Turn, r.CallID)
+	none := protocol.Fail(protocol.NoPendingCall, fmt.Sprintf("turn %d waits for no call %s of %s", r.turn, r.callID, r.tag))
+	call, ok, err := store.CallByID(c, r.turn, r.callID)
 	if err != nil {
 		return nil, err
 	}
@@ -446,9 +459,9 @@ func answeredCall(c *store.Conn, bot *store.Bot, r *protocol.ToolResult) (*store
 	switch {
 	case err != nil:
 		return nil, err
-	case row.Tag != r.Tag || r.Request > row.Request:
+	case row.Tag != r.tag || r.request > row.Request:
 		return nil, none
-	case r.Request < row.Request:
+	case r.request < row.Request:
 		return nil, protocol.Fail(protocol.CallSuperseded, fmt.Sprintf("the call's request is %d", row.Request))
 	case call.Status != "executing":
 		return nil, protocol.Fail(protocol.CallAlreadyAnswered, "the call has its result")

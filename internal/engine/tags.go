@@ -27,6 +27,8 @@ type tags struct {
 	lostKind     string        // the notification of the latter
 	last         int64         // the newest lease number
 	byTag        map[string]*lease
+	// ended is told each lease that is over, under the owner's lock; nil: nobody is.
+	ended func(lease int64)
 }
 
 // lease is a session's right to a tag.
@@ -170,6 +172,9 @@ func (s *tags) free(l *lease) {
 	l.over.Store(true)
 	if s.byTag[l.tag] == l {
 		delete(s.byTag, l.tag)
+	}
+	if s.ended != nil {
+		s.ended(l.n)
 	}
 }
 

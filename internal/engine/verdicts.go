@@ -19,12 +19,14 @@ import (
 // parked: the store's one writer orders answers, deadlines, parks and starts.
 
 // verdicts are the announced calls of current turns that have not started or
-// ended. It is safe for concurrent use.
+// ended, and the steps of calls whose servers wait for them. It is safe for
+// concurrent use.
 type verdicts struct {
 	mu     sync.Mutex
 	tags   tags
 	turns  map[int64][]*announced // by turn, in plan order
 	newest int64                  // the greatest order number given
+	held   int                    // bytes of arguments that steps keep in memory
 }
 
 func (v *verdicts) init() {
@@ -33,14 +35,23 @@ func (v *verdicts) init() {
 	v.tags.init()
 }
 
-// announced is a call that was announced. Its row is replaced, never changed.
-type announced struct {
-	bot    int64
-	name   string // the bot's
+// asked names what gates are asked about: a call of a turn or, with step, a step
+// of it.
+type asked struct {
 	turn   int64
 	callID string
-	tool   string
-	seq    int
+	step   string
+}
+
+// announced is a call, or a step, that was announced. Its row is replaced, never
+// changed.
+type announced struct {
+	asked
+	bot  int64
+	name string // the bot's
+	tool string // or the step's action
+	seq  int
+	ask  *question // who waits for a step; nil for a call
 	// changed holds a token when the row was replaced.
 	changed chan struct{}
 
@@ -61,6 +72,7 @@ type approvalRow struct {
 	Cause         string               `json:"cause"`
 	Escalated     bool                 `json:"escalated,omitempty"`
 	Folder        string               `json:"folder,omitempty"` // the workspace as it was judged
+	Held          json.RawMessage      `json:"held,omitempty"`   // the sandbox that it was to run in; nil: none
 	Paths         []string             `json:"paths,omitempty"`  // all files that the call would change
 	Target        []string             `json:"target,omitempty"` // those outside
 	Justification string               `json:"justification,omitempty"`
@@ -194,16 +206,16 @@ func setApproval(tx *store.Tx, turn int64, callID string, row *approvalRow) erro
 	return tx.SetApproval(turn, callID, raw)
 }
 
-// find gives the announced call of a turn, nil when there is none.
-func (v *verdicts) find(turn int64, callID string) *announced {
+// find gives what was announced under a name, nil when there is none.
+func (v *verdicts) find(of asked) *announced {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.at(turn, callID)
+	return v.at(of)
 }
 
-func (v *verdicts) at(turn int64, callID string) *announced {
-	for _, a := range v.turns[turn] {
-		if a.callID == callID {
+func (v *verdicts) at(of asked) *announced {
+	for _, a := range v.turns[of.turn] {
+		if a.asked == of {
 			return a
 		}
 	}
@@ -229,7 +241,7 @@ func (a *announced) nearest() (at time.Time) {
 
 // passed reports whether the deadline of an open gate has passed. A running
 // daemon measures it; only what is not in memory goes by the stored time.
-func (e *Engine) passed(turn int64, callID string, row *approvalRow, gate int) bool {
+func (e *Engine) passed(of asked, row *approvalRow, gate int) bool {
 	g := &row.Gates[gate]
 	if g.Decision != "" || g.ExpireMS == 0 {
 		return false
@@ -237,16 +249,16 @@ func (e *Engine) passed(turn int64, callID string, row *approvalRow, gate int) b
 	v := &e.verdicts
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a := v.at(turn, callID); a != nil && a.row.Request == row.Request && gate < len(a.due) {
+	if a := v.at(of); a != nil && a.row.Request == row.Request && gate < len(a.due) {
 		return !time.Now().Before(a.due[gate])
 	}
 	return e.nowMS() >= row.AnnouncedMS+g.ExpireMS
 }
 
 // overdue reports whether any open gate's deadline has passed.
-func (e *Engine) overdue(turn int64, callID string, row *approvalRow) bool {
+func (e *Engine) overdue(of asked, row *approvalRow) bool {
 	for i := range row.Gates {
-		if e.passed(turn, callID, row, i) {
+		if e.passed(of, row, i) {
 			return true
 		}
 	}
@@ -259,7 +271,7 @@ func (e *Engine) enter(a *announced) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	row := a.row
-	if have := v.at(a.turn, a.callID); have != nil {
+	if have := v.at(a.asked); have != nil {
 		a = have
 	} else {
 		a.changed = make(chan struct{}, 1)
@@ -279,10 +291,10 @@ func (e *Engine) enter(a *announced) {
 
 // replaced puts the row of a commit that judged a call in place, and wakes who
 // waits for it.
-func (e *Engine) replaced(turn int64, callID string, row *approvalRow) {
+func (e *Engine) replaced(of asked, row *approvalRow) {
 	v := &e.verdicts
 	v.mu.Lock()
-	a := v.at(turn, callID)
+	a := v.at(of)
 	if a == nil {
 		v.mu.Unlock()
 		return
@@ -294,7 +306,7 @@ func (e *Engine) replaced(turn int64, callID string, row *approvalRow) {
 	if row.standing() == undecided {
 		return
 	}
-	if p := e.parkedTurnOf(bot); p != nil && p.turn == turn && p.kind == parkVerdict && p.callID == callID {
+	if p := e.parkedTurnOf(bot); p != nil && p.turn == of.turn && p.kind == parkVerdict && p.callID == of.callID {
 		e.wake(p)
 	}
 }
@@ -309,19 +321,19 @@ func (e *Engine) tell(a *announced) {
 	e.arm(a)
 }
 
-// arm has a parked call's nearest deadline watched. A live one's task does that
-// itself. verdicts.mu is held.
+// arm has the nearest deadline of a step, or of a parked call, watched. A live
+// call's task does that itself. verdicts.mu is held.
 func (e *Engine) arm(a *announced) {
 	if a.expiry != nil {
 		e.waits.drop(a.expiry)
 		a.expiry = nil
 	}
-	if !a.parked || a.row.standing() != undecided {
+	if !a.parked && a.ask == nil || a.row.standing() != undecided {
 		return
 	}
 	if at := a.nearest(); !at.IsZero() {
-		turn, bot, callID := a.turn, a.bot, a.callID
-		a.expiry = newWaiter(nil, false, at, func() { go e.expireParked(bot, turn, callID) })
+		of, bot := a.asked, a.bot
+		a.expiry = newWaiter(nil, false, at, func() { go e.expireLater(bot, of) })
 		e.waits.add(a.expiry)
 	}
 }
@@ -331,24 +343,32 @@ func (e *Engine) parkOn(turn int64, callID string, parked bool) {
 	v := &e.verdicts
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a := v.at(turn, callID); a != nil {
+	if a := v.at(asked{turn: turn, callID: callID}); a != nil {
 		a.parked = parked
 		e.arm(a)
 	}
 }
 
-// withdraw forgets a call that has started or ended; "" is every call of the
-// turn.
+// withdraw forgets a call that has started or ended, with the steps that wait
+// within it; "" is every call of the turn.
 func (e *Engine) withdraw(turn int64, callID string) {
+	for _, a := range e.forgetAsked(turn, func(a *announced) bool { return callID == "" || a.callID == callID }) {
+		if a.ask != nil {
+			a.ask.answer(nil, protocol.Fail(protocol.StepCancelled, "its call is over"))
+		}
+	}
+}
+
+// forgetAsked takes what fits out of what a turn waits for, and gives it.
+func (e *Engine) forgetAsked(turn int64, fits func(*announced) bool) (gone []*announced) {
 	v := &e.verdicts
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	left := slices.DeleteFunc(v.turns[turn], func(a *announced) bool {
-		if callID != "" && a.callID != callID {
+		if !fits(a) {
 			return false
 		}
-		a.parked = false
-		e.arm(a)
+		gone = append(gone, a)
 		return true
 	})
 	if len(left) == 0 {
@@ -356,4 +376,14 @@ func (e *Engine) withdraw(turn int64, callID string) {
 	} else {
 		v.turns[turn] = left
 	}
+	for _, a := range gone {
+		if a.ask != nil {
+			v.held -= len(a.ask.args)
+		}
+		if a.parked = false; a.expiry != nil {
+			e.waits.drop(a.expiry)
+			a.expiry = nil
+		}
+	}
+	return gone
 }
