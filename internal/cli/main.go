@@ -37,6 +37,8 @@ type app struct {
 	verb   string            // "" until the line named one
 	plain  bool              // errors as agent: CODE: DETAIL, whatever pretty says
 	pretty bool
+
+	endsWell bool // a signal that ends it is no failure
 }
 
 // exit ends the command with a status and nothing on stderr: what there was to
@@ -54,7 +56,7 @@ func (a *app) main(args []string) int {
 	a.ctx = ctx
 	defer done()
 	err := a.execute(args)
-	if ended := endedBy(ctx); ended != nil {
+	if ended := endedBy(ctx); ended != nil && !a.endsWell {
 		a.sayEnded(ended, err)
 		return ended.status()
 	}
