@@ -58,6 +58,9 @@ type ApprovalServer struct {
 	parts   map[partKey][]*protocol.Approval // of rounds whose last part is still to come
 }
 
+// errServerClosed ends a server that was closed.
+var errServerClosed = errors.New("client: the server was closed")
+
 // partKey tells announcements apart.
 type partKey struct {
 	bot    string
@@ -166,7 +169,7 @@ func (s *ApprovalServer) Rounds() iter.Seq2[*Round, error] {
 			if err != nil {
 				s.end(err)
 			}
-			if errors.Is(err, io.EOF) || !yield(round, err) || err != nil {
+			if err == errServerClosed || !yield(round, err) || err != nil {
 				return
 			}
 		}
@@ -179,6 +182,9 @@ func (s *ApprovalServer) next() (*Round, error) {
 	}
 	for {
 		e, err := s.session.next(s.ctx)
+		if err == io.EOF { // Close, and no end of the daemon's
+			return nil, errServerClosed
+		}
 		if err != nil {
 			return nil, s.why(err)
 		}
@@ -248,8 +254,10 @@ func (s *ApprovalServer) joined(p *protocol.ApprovalPush) *Round {
 func (s *ApprovalServer) why(err error) error {
 	cause := context.Cause(s.ctx)
 	switch {
-	case cause == nil, errors.Is(cause, io.EOF):
+	case cause == nil:
 		return err
+	case cause == errServerClosed:
+		return cause
 	case protocol.CodeOf(cause) != "":
 		return cause
 	}
@@ -280,7 +288,7 @@ func (s *ApprovalServer) Answer(ctx context.Context, call *protocol.Approval, v 
 
 // Close gives the tag up. It may be called more than once.
 func (s *ApprovalServer) Close() error {
-	s.end(io.EOF)
+	s.end(errServerClosed)
 	err := s.session.Close()
 	s.renewal.Wait()
 	return err
