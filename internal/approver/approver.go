@@ -157,6 +157,14 @@ func (a *approver) reportEnd(err error) {
 // handle judges a round and answers it. Whatever goes wrong is a denial.
 func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
 	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			a.report(JudgeFailed{"judge_failed", r.bot, r.turn, "a panic in the round's answering"})
+			for i := range r.calls { // those that have a verdict keep it
+				a.send(ctx, &r.calls[i], notReviewed(checkFailed))
+			}
+		}
+	}()
 	verdicts, used, why := a.verdicts(ctx, r, t, since)
 	if ctx.Err() != nil {
 		return // the tag is another's, or nobody's: the calls wait for it

@@ -61,7 +61,7 @@ func TestApprovalAuto(t *testing.T) {
 			}
 		}
 	})
-	t.Run("inside a bot's shell none is started", func(t *testing.T) {
+	t.Run("CL-65 inside a bot's shell none is started, and approver is refused", func(t *testing.T) {
 		g.stopApprover()
 		before := len(g.pids())
 		inside := g.command("run", "--detach", "--bot", "Ada", "hello")
