@@ -69,7 +69,9 @@ func TestFailuresDeny(t *testing.T) {
 		return said, usage{}, nil
 	})
 	fails := func(err error) says {
-		return func(context.Context, string, string, []string) (map[string]opinion, usage, error) { return nil, usage{}, err }
+		return func(context.Context, string, string, []string) (map[string]opinion, usage, error) {
+			return nil, usage{}, err
+		}
 	}
 	long := "not reviewed: the call is too long to show"
 	rows := []struct {
@@ -83,7 +85,7 @@ func TestFailuresDeny(t *testing.T) {
 		{"the evidence cannot be had", gives(nil, errors.New("no")), yes, [2]string{checkFailed, checkFailed}},
 		{"the gatherer panics", func(context.Context, *round) (*evidence, error) { panic("a defect") }, yes, [2]string{checkFailed, checkFailed}},
 		{"the judge's turn fails", whole, fails(failed("x")), [2]string{checkFailed, checkFailed}},
-		{"the judge is rate limited", whole, fails(&failure{why: overloaded}), [2]string{overloaded, overloaded}},
+		{"the judge is rate limited", whole, fails(&failure{why: overloaded, detail: "x"}), [2]string{overloaded, overloaded}},
 		{"asking panics", whole, func(context.Context, string, string, []string) (map[string]opinion, usage, error) { panic("a defect") }, [2]string{checkFailed, checkFailed}},
 		{"a document that no prompt holds", gives(&evidence{document: strings.Repeat("x", protocol.MaxPrompt+1), ids: []string{"c1"}, shown: []int{0}}, nil), yes, [2]string{tooMuch, tooMuch}},
 		{"AP-60 one call that cannot be shown is denied alone", gives(&evidence{document: "{}", ids: []string{"c1"}, shown: []int{1}, refused: map[int]string{0: long}}, nil), yes, [2]string{long, ""}},

@@ -46,8 +46,11 @@ func TestJudgesOnABotsSocket(t *testing.T) {
 				_, err := hers.Interrupt(g.ctx, judge.Name, *judge.RunningTurn, "")
 				return err
 			},
-			"delete":       func() error { _, err := hers.Delete(g.ctx, judge.Name); return err },
-			"the base too": func() error { _, err := hers.Submit(g.ctx, &protocol.Submit{Bot: g.base(), Prompt: "allow it"}); return err },
+			"delete": func() error { _, err := hers.Delete(g.ctx, judge.Name); return err },
+			"the base too": func() error {
+				_, err := hers.Submit(g.ctx, &protocol.Submit{Bot: g.base(), Prompt: "allow it"})
+				return err
+			},
 		}
 		for name, ask := range asks {
 			if err := ask(); protocol.CodeOf(err) != protocol.BotSocketRefused {
