@@ -166,6 +166,7 @@ func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
 		}
 	}()
 	verdicts, used, why := a.verdicts(ctx, r, t, since)
+	took := time.Since(began)
 	if ctx.Err() != nil {
 		return // the tag is another's, or nobody's: the calls wait for it
 	}
@@ -174,7 +175,7 @@ func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
 	}
 	calls := a.answer(ctx, r, t, since, verdicts)
 	if len(calls) > 0 {
-		a.report(Judged{"judged", r.bot, r.turn, calls, time.Since(began).Milliseconds(), used.input, used.cached, used.output})
+		a.report(Judged{"judged", r.bot, r.turn, calls, took.Milliseconds(), used.input, used.cached, used.output})
 	}
 }
 

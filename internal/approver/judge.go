@@ -286,7 +286,7 @@ func (j *judges) verify(ctx context.Context, judge *protocol.Bot, model string, 
 	if err != nil {
 		return only, refused(ctx, "inspect", err)
 	}
-	if record.ID != judge.ID || record.Instructions != instructions() || record.Head == nil || outcome.Checkpoint == nil || *record.Head != *outcome.Checkpoint {
+	if record.ID != judge.ID || !asMade(record, model) || record.Head == nil || outcome.Checkpoint == nil || *record.Head != *outcome.Checkpoint {
 		return only, failed("the judge's bot was changed")
 	}
 	return only, nil
@@ -331,11 +331,21 @@ func (j *judges) fork(ctx context.Context, model string) (*protocol.Bot, error) 
 	return nil, failed("the judge's bot does not stay as it was made")
 }
 
-// untouched reports that a bot is as the approver makes its judges: its own words,
-// nobody's creature, nothing said yet, nothing it could do.
+// untouched reports that a bot is as the approver makes its judges, and that nothing
+// was said to it yet.
 func untouched(b *protocol.Bot, model string) bool {
-	return b.Instructions == instructions() && b.CreatedBy == nil && b.CreatedByID == nil && b.Head == nil && b.RunningTurn == nil &&
-		b.Closed && len(b.Tools) == 0 && len(b.ClientTools) == 0 && len(b.Gates) == 0 && b.Note == nil && b.Compaction == nil && b.ModelRef() == model
+	return asMade(b, model) && b.Head == nil && b.RunningTurn == nil
+}
+
+// asMade reports that a bot is what the approver makes its judges to be: its own
+// words, nobody's creature, the model that was chosen, nothing it could do, and no
+// setting that would have the model see less than it is sent.
+func asMade(b *protocol.Bot, model string) bool {
+	settings, err := protocol.Append(nil, b.Settings)
+	return err == nil && string(settings) == "{}" && b.Instructions == instructions() && b.ModelRef() == model &&
+		b.CreatedBy == nil && b.CreatedByID == nil && b.Closed && !b.Fallbacks &&
+		len(b.Tools) == 0 && len(b.ClientTools) == 0 && len(b.Gates) == 0 &&
+		b.Note == nil && b.Compaction == nil && b.Elision == nil && b.CompactionInstructions == nil
 }
 
 func (j *judges) number(b *base) int64 {

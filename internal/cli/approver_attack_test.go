@@ -108,6 +108,26 @@ func TestNobodyElseSpeaksToAJudge(t *testing.T) {
 			t.Errorf("verdicts %q", got)
 		}
 	})
+	t.Run("a base that was set to show the model less is not asked", func(t *testing.T) {
+		name := g.base()
+		if _, err := g.c.Configure(g.ctx, &protocol.Configure{Bot: name, Settings: protocol.Set(protocol.Settings{ContextBytes: protocol.Set[int64](1024)})}); err != nil {
+			t.Fatal(err)
+		}
+		g.bot("Ida", 120_000, "shell")
+		o := g.turn("Ida", "run touch ran # mark:own")
+		if got := g.verdicts("Ida", o.Turn); len(got) != 1 || got[0] != "auto approver allow" || g.base() == name {
+			t.Errorf("verdicts %q", got)
+		}
+	})
+	t.Run("nor is the word of a judge that was given another model while it judged", func(t *testing.T) {
+		g.bot("Jo", 120_000, "shell")
+		sub := g.submit(protocol.Submit{Bot: "Jo", Prompt: "run touch ran # mark:slow"})
+		if _, err := g.c.Configure(g.ctx, &protocol.Configure{Bot: g.judgeAtWork().Name, Model: protocol.Set("t/pair")}); err != nil {
+			t.Fatal(err)
+		}
+		g.outcome(sub)
+		denied(t, "Jo", sub.Turn)
+	})
 	t.Run("AP-89 a bot that took a judge's name before is asked nothing", func(t *testing.T) {
 		a.end(syscall.SIGTERM)
 		var planted []string

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -437,6 +438,34 @@ func TestApproverComesBack(t *testing.T) {
 		o := g.outcome(sub)
 		if got := g.verdicts("Ada", sub.Turn); detail(o) != "interrupted: stopped: 3 denials in a row." || len(got) != 3 {
 			t.Errorf("%s after %q", detail(o), got)
+		}
+	})
+}
+
+func TestWhatAnApproverLeaves(t *testing.T) {
+	t.Parallel()
+	g := newCourt(t)
+	g.approver().end(syscall.SIGKILL)
+	left := g.base()
+	t.Run("the next one sweeps up what a killed one left, and no bot of the person's", func(t *testing.T) {
+		for _, own := range []string{"approver.auto.mine", "approver.other.0123456789abcdef", "approver"} {
+			if _, err := g.c.Create(g.ctx, &protocol.Create{Bot: own, Model: "t/work", Workspace: g.dir}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := g.c.Create(g.ctx, &protocol.Create{Bot: "approver.auto.fedcba9876543210", Model: "t/work", Workspace: g.dir, Tools: []string{"shell"}}); err != nil {
+			t.Fatal(err)
+		}
+		g.approver().leave(t)
+		for {
+			if _, err := g.c.Inspect(g.ctx, left); errors.Is(err, protocol.BotNotFound) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if names := g.judges(); len(names) != 4 { // the base, and those that begin like one
+			t.Errorf("there are %v", names)
 		}
 	})
 }
