@@ -22,8 +22,12 @@ var smallModels = []struct{ maker, small *regexp.Regexp }{
 	{regexp.MustCompile(`^(.*?)gemini-`), regexp.MustCompile(`^(.*?)gemini-(\d+(?:\.\d+)?)-flash$`)},
 }
 
-// listingTime bounds how long a round waits for the providers' model lists.
-const listingTime = 5 * time.Second
+const (
+	// listingTime bounds how long a round waits for the providers' model lists, and
+	// listAgain is how long none waits for them after that was in vain.
+	listingTime = 5 * time.Second
+	listAgain   = 5 * time.Minute
+)
 
 // chooser picks the judge's model: the one that was named, else the small model
 // of the judged bot's provider, by what the provider lists, else the bot's own.
@@ -33,6 +37,7 @@ type chooser struct {
 
 	mu    sync.Mutex
 	lists map[string][]string // by provider, those that answered
+	next  time.Time           // when the others are asked again
 }
 
 // modelFor is the judge's model for calls of a bot.
@@ -54,18 +59,20 @@ func (m *chooser) modelFor(ctx context.Context, bot *protocol.Bot) string {
 func (m *chooser) listed(ctx context.Context, provider string) []string {
 	m.mu.Lock()
 	list, there := m.lists[provider]
+	wait := time.Now().Before(m.next)
 	m.mu.Unlock()
-	if there {
+	if there || wait {
 		return list
 	}
 	ctx, cancel := context.WithTimeout(ctx, listingTime)
 	defer cancel()
 	all, err := m.c.ProviderModels(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.next = time.Now().Add(listAgain)
 	if err != nil {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.lists == nil {
 		m.lists = map[string][]string{}
 	}

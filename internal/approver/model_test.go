@@ -30,8 +30,13 @@ func TestSmallModels(t *testing.T) {
 func TestEffort(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ family, model, want string }{
-		{"anthropic", "claude-haiku-4-5", "low"}, {"responses", "gpt-5-mini", "low"}, {"responses", "gpt-4.1-mini", ""},
-		{"responses", "openai/gpt-5.1-mini", "low"}, {"responses", "o4-mini", "low"}, {"chat", "gpt-oss:20b", "low"}, {"chat", "qwen3:8b", ""},
+		{"anthropic", "claude-haiku-4-5", "low"},
+		{"responses", "gpt-5-mini", "low"},
+		{"responses", "gpt-4.1-mini", ""},
+		{"responses", "openai/gpt-5.1-mini", "low"},
+		{"responses", "o4-mini", "low"},
+		{"chat", "gpt-oss:20b", "low"},
+		{"chat", "qwen3:8b", ""},
 	} {
 		if got := effortFor(row.family, row.model); got != row.want {
 			t.Errorf("%s %s: %q", row.family, row.model, got)
