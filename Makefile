@@ -4,7 +4,8 @@
 # Releases state it: make build VERSION=1.2.3
 VERSION ?= 0.1.0-dev
 
-# Where "make install" puts the program: PREFIX/bin.
+# Where "make install" puts the program and its man pages: PREFIX/bin and
+# PREFIX/share/man/man1.
 ifeq ($(shell id -u),0)
 PREFIX ?= /usr/local
 else
@@ -16,12 +17,12 @@ endif
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help need build install demo test test-long bench lint fuzz oracle judge-corpus
+.PHONY: help need need-test build install demo test test-long bench lint fuzz oracle judge-corpus
 
 help:
 	@echo "make demo       build, then watch a confined bot mend a failing test, and survive a kill -9 (no key needed)"
 	@echo "make build      bin/agent, static"
-	@echo "make install    build, then put agent into $(PREFIX)/bin (PREFIX=... changes it)"
+	@echo "make install    build, then put agent into $(PREFIX)/bin, its man pages beside it (PREFIX=... changes it)"
 	@echo "make test       formatting, vet for Linux and macOS, and every test; minutes"
 	@echo "make test-long  the same with the race detector and the long tests; needs a C compiler"
 	@echo "make oracle     what is said to model providers, read by their own libraries; fetches those once"
@@ -33,6 +34,10 @@ help:
 need:
 	@scripts/need.sh
 
+# The guides' programs in Python are run too.
+need-test:
+	@scripts/need.sh bubblewrap git ripgrep tmux python3
+
 # -buildid= and -trimpath: the same source gives the same bytes in any folder.
 build:
 	@mkdir -p bin
@@ -41,14 +46,15 @@ build:
 install: build
 	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 bin/agent '$(DESTDIR)$(PREFIX)/bin/agent'
+	bin/agent reference man '$(DESTDIR)$(PREFIX)/share/man/man1'
 
 demo: need
 	@demo/demo.sh
 
-test: need
+test: need-test
 	@scripts/test.sh -timeout=4m
 
-test-long: need
+test-long: need-test
 	@RACE=1 scripts/test.sh -count=1 -timeout=60m -tags long
 	@scripts/oracle.sh -count=1
 

@@ -20,6 +20,7 @@ const (
 	soakCut    = 16 // turns in flight at the kill
 	soakNoise  = 256 * kib
 	soakWindow = 64 * kib // of the bots that must summarize
+	soakItems  = 64       // what a request of the others holds, so that the pace is reached early
 )
 
 // The roles. A parent waits for its child, which is the bot after it.
@@ -110,6 +111,8 @@ func (k *soaking) create(ctx context.Context) error {
 		if role == roleLong {
 			c.CompactionInstructions = summaryMark
 			c.Settings = &protocol.Settings{ContextBytes: protocol.Set[int64](soakWindow)}
+		} else {
+			c.Settings = &protocol.Settings{ContextItems: protocol.Set[int64](soakItems)}
 		}
 		return k.daemon.session.Do(ctx, "create", c, nil)
 	})

@@ -35,6 +35,17 @@ func ImpliedProviders(env []string) []string {
 	return specs
 }
 
+// KeyVariables are the variables that provider specs name to read a key from.
+func KeyVariables(specs []string) (names []string) {
+	for _, spec := range specs {
+		_, rest, _ := strings.Cut(spec, "=")
+		if fields := strings.SplitN(rest, ",", 3); len(fields) == 3 && fields[2] != "" {
+			names = append(names, fields[2])
+		}
+	}
+	return names
+}
+
 // providerSpec is what a stated spec comes to, for a comparison with a ready
 // line. url is nil when it cannot be known here.
 type providerSpec struct {

@@ -1,2 +1,4 @@
 // Package docs holds the guides, and the test that runs every example in them.
 package docs
+
+//go:generate sh -c "go run -buildvcs=false ../cmd/agent reference markdown > CLI.md.new && mv CLI.md.new CLI.md"

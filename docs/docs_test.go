@@ -17,7 +17,7 @@ import (
 // patience bounds one example.
 const patience = 30 * time.Second
 
-// program is the folder of the freshly built command, made by TestMain.
+// program is the folder of the freshly built command and examples, made by TestMain.
 var program string
 
 func TestMain(m *testing.M) {
@@ -36,10 +36,10 @@ func withProgram(run func() int) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program+"/", "../cmd/agent")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program+"/", "../cmd/agent", "../examples/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("building the command: %w\n%s", err, out)
+		return 0, fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
 	return run(), nil
 }

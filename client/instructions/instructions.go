@@ -1,5 +1,11 @@
-// Package instructions holds the built-in texts that a new bot's instructions
-// begin with (section 17 of the command-line document).
+// Package instructions puts a bot's instructions together (section 17 of the
+// command-line document). The daemon adds no word to what a client sends, so that
+// what a bot is told is the client's to say; whoever uses Compose tells it the
+// same, byte for byte, for the same files.
+//
+// Preamble is the text of a bot of which nothing is asked; Compose gives the whole
+// for a workspace: the AGENTS.md files, the indexes of skills, roles and memory,
+// the commons, a role.
 package instructions
 
 import _ "embed"

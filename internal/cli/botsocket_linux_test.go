@@ -88,6 +88,11 @@ func TestInsideASandbox(t *testing.T) {
 		g.must("wait", "turn:Kid/"+lastTurn(t, g, "Kid"))
 		expect(do("On", "rm --bot Kid"), `"success":true`)
 	})
+	t.Run("CL-66 without its variables the socket is still the bot's", func(t *testing.T) {
+		g.must("run", "--bot", "On", "--", `run env -u AGENT_BOT -u AGENT_BOT_ID -u AGENT_SHELL_CONTEXT "$AGENT_BIN" resume`)
+		said := g.must("history", "--bot", "On", "--limit", "1")
+		expect(said, string(protocol.BotSocketRefused), `"op`, "resume", `"scope`, "On")
+	})
 	t.Run("SB-39 none is reached with the network off", func(t *testing.T) {
 		expect(do("Off", "ls"), string(protocol.DaemonUnavailable), "require_escalated", `"exit_code":1`)
 	})

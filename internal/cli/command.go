@@ -28,7 +28,7 @@ func verbs() []verb {
 	return []verb{
 		runVerb, followVerb, forkVerb, configureVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, waitVerb,
 		interruptVerb, historyVerb, promptsVerb, artifactVerb, approvalsVerb, answerVerb, approverVerb, callsVerb, modelsVerb, companionsVerb, loginVerb, logoutVerb, statsVerb, startVerb, pauseVerb, resumeVerb, shutdownVerb, storeVerb, serveVerb,
-		completionVerb, helpVerb,
+		completionVerb, referenceVerb, helpVerb,
 	}
 }
 
@@ -39,7 +39,17 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd) })
 	a.tables = map[string]*table{}
-	for _, v := range verbs() {
+	a.verbs = verbs()
+	var names []string
+	for _, v := range a.verbs {
+		if !v.hidden {
+			names = append(names, v.name)
+		}
+	}
+	for _, v := range a.verbs {
+		if v.name == helpVerb.name {
+			v.words = names
+		}
 		cmd := a.command(v)
 		root.AddCommand(cmd)
 		if v.name == helpVerb.name {

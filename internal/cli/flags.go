@@ -77,6 +77,7 @@ func (t *table) alias(f *flag, name string, read func(string) error) {
 		read = f.set
 	}
 	f.aliases = append(f.aliases, name)
+	slices.Sort(f.aliases)
 	t.flags[name] = &flag{name: f.name, hint: f.hint, words: f.words, set: func(v string) error {
 		f.given = true
 		return read(v)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,10 +24,10 @@ import (
 // The test program plays agent: by that name in scripts, and by its first
 // argument where the command starts itself as a daemon.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") && filepath.Base(os.Args[0]) != "person" {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") && !slices.Contains([]string{"person", "elder"}, filepath.Base(os.Args[0])) {
 		os.Exit(Main())
 	}
-	testscript.Main(m, map[string]func(){"agent": func() { os.Exit(Main()) }, "person": person})
+	testscript.Main(m, map[string]func(){"agent": func() { os.Exit(Main()) }, "person": person, "elder": elder})
 }
 
 func TestScripts(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,11 +49,8 @@ func (a *app) help(cmd *cobra.Command) {
 		} else {
 			fmt.Fprintf(&b, "%s.\n", strings.ToUpper(cmd.Short[:1])+cmd.Short[1:])
 		}
-		for _, part := range []struct {
-			group group
-			title string
-		}{{ofVerb, "Flags"}, {ofNewBot, "A new bot's settings"}, {ofDaemon, "Options of a daemon that is started"}} {
-			t.writeHelp(&b, part.group, part.title)
+		for _, g := range groups {
+			t.writeHelp(&b, g.group, g.title)
 		}
 	}
 	a.write([]byte(b.String()))
@@ -69,12 +65,7 @@ when one is needed.
 
 // writeHelp lists the flags of one group.
 func (t *table) writeHelp(b *strings.Builder, g group, title string) {
-	var flags []*flag
-	for _, f := range t.inOrder {
-		if f.group == g {
-			flags = append(flags, f)
-		}
-	}
+	flags := t.in(g)
 	if g == ofVerb {
 		flags = append(flags, &flag{name: "help", usage: "this; also -h"})
 	}
@@ -83,22 +74,14 @@ func (t *table) writeHelp(b *strings.Builder, g group, title string) {
 	}
 	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, f := range flags {
-		head := "  --" + f.name
-		if f.hint != "" {
-			head += " " + f.hint
-		}
-		usage := f.usage
-		if len(f.aliases) > 0 {
-			slices.Sort(f.aliases)
-			usage += "; also --" + strings.Join(f.aliases, ", --")
-		}
+		head := "  " + f.head()
 		b.WriteString(head)
 		if len(head) > 26 {
 			b.WriteString("\n" + strings.Repeat(" ", 28))
 		} else {
 			b.WriteString(strings.Repeat(" ", 28-len(head)))
 		}
-		b.WriteString(wrap(usage, 72, 28) + "\n")
+		b.WriteString(wrap(f.full(), 72, 28) + "\n")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 
 	"agent/internal/sandbox"
 	"agent/internal/tool"
@@ -33,12 +34,14 @@ type app struct {
 	ctx            context.Context // ends with a signal or with stdout
 
 	tree   *cobra.Command
+	verbs  []verb            // all of them, in the order of help
 	tables map[string]*table // of every verb
 	verb   string            // "" until the line named one
 	plain  bool              // errors as agent: CODE: DETAIL, whatever pretty says
 	pretty bool
 
 	endsWell bool // a signal that ends it is no failure
+	undoing sync.Mutex // held while there is what a signal must not leave behind
 }
 
 // exit ends the command with a status and nothing on stderr: what there was to
@@ -52,7 +55,7 @@ func (a *app) main(args []string) int {
 		a.ctx = context.Background() // the daemon has its own signals
 		return a.report(a.execute(args))
 	}
-	ctx, done := endings()
+	ctx, done := endings(&a.undoing)
 	a.ctx = ctx
 	defer done()
 	err := a.execute(args)

@@ -23,6 +23,8 @@ type pretty struct {
 	made bool  // the selected turn's bot was made by this command
 	dim  bool  // stdout shows colour
 
+	branch string // of the worktree that was made for the bot; "" for none
+
 	text, thinking *filter
 	mode           string           // what stdout is in the middle of: partAssistant, partThinking or ""
 	lineOpen       bool             // stdout's last line has no newline yet
@@ -308,7 +310,11 @@ func (p *pretty) accepted(e *protocol.Event) error {
 	if p.made {
 		made = " (new bot)"
 	}
-	return p.note("%s turn %d%s in %s", oneLine(e.Bot), e.Turn, made, oneLine(deref(m.Workspace)))
+	on := ""
+	if p.branch != "" {
+		on = " on " + oneLine(p.branch)
+	}
+	return p.note("%s turn %d%s in %s%s", oneLine(e.Bot), e.Turn, made, oneLine(deref(m.Workspace)), on)
 }
 
 func (p *pretty) usage(e *protocol.Event) error {

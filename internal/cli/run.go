@@ -12,6 +12,7 @@ import (
 
 	"agent/client"
 	"agent/client/instructions"
+	"agent/client/worktree"
 	"agent/protocol"
 )
 
@@ -41,13 +42,15 @@ type run struct {
 	prompt string
 	link   *link
 	made   *protocol.Bot // by this run
+	plan   *worktree.Plan
+	tree   *worktree.Tree // made by this run, for the bot it made
 }
 
 // making reports that this run makes a bot.
 func (r *run) making() bool { return r.new || r.bot == "" }
 
 // run goes through section 8's order: the line, the files it names, the
-// daemon, create, submit, follow.
+// daemon, the worktree, create, submit, follow.
 func (r *run) run(ctx context.Context, operands []string) error {
 	if err := r.check(); err != nil {
 		return err
@@ -71,15 +74,21 @@ func (r *run) run(ctx context.Context, operands []string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.planTree(ctx, create); err != nil {
+		return err
+	}
 	if r.link, err = r.app.connect(ctx, r.common, r.start, startAny); err != nil {
 		return err
 	}
 	defer r.link.Close()
 	r.link.Bot = self
-	if create == nil {
-		err = r.served(ctx)
-	} else {
+	switch {
+	case r.plan != nil:
+		err = r.createInTree(ctx, create)
+	case create != nil:
 		err = r.create(ctx, create)
+	default:
+		err = r.served(ctx)
 	}
 	if err != nil {
 		return err
@@ -141,7 +150,10 @@ func (r *run) composed() (*protocol.Create, error) {
 			return nil, usagef("there is no folder to work in: %v; name one with --workspace", err)
 		}
 	}
-	return c, nil
+	if n.worktree {
+		return c, nil // what it reads lies in a folder that is still to be made
+	}
+	return c, r.instruct(c, "")
 }
 
 // ownSettings are what the line sets for the bot, and what config.toml does
@@ -178,8 +190,7 @@ var defaultTools = []string{"shell", "read", "write", "edit", "web_fetch", "wait
 func (r *run) create(ctx context.Context, c *protocol.Create) error {
 	if c.Tools == nil {
 		c.Tools = slices.DeleteFunc(slices.Clone(defaultTools), func(tool string) bool {
-			off := r.newBot.search == searchDisabled && (tool == "web_fetch" || tool == "web_search")
-			return off || !slices.Contains(r.link.ready.Tools, tool)
+			return r.newBot.off(tool) || !slices.Contains(r.link.ready.Tools, tool)
 		})
 	}
 	tools := slices.Clone(c.Tools)
@@ -228,7 +239,7 @@ func (r *run) send(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return r.app.printObject(answer)
+		return r.app.printObject(r.withTree(answer))
 	}
 	return r.madeFacts(r.follow(ctx, sub))
 }
@@ -270,6 +281,9 @@ func (r *run) follow(ctx context.Context, sub *protocol.Submitted) error {
 	w := r.app.watch(r.link, sub.Bot, sub.Turn, r.made != nil)
 	if p, ok := w.view.(*pretty); ok {
 		p.turn = sub.Turn
+		if r.tree != nil {
+			p.branch = r.tree.Branch
+		}
 	}
 	if sub.Cursor != nil {
 		w.options.After = *sub.Cursor - 1

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"agent/client/worktree"
 	"agent/protocol"
 )
 
@@ -24,6 +25,10 @@ type runFlags struct {
 type newBotFlags struct {
 	instructions, instructionsFile string
 	hasInstructions                bool
+	agents                         bool
+	profile                        string
+	worktree                       bool
+	base                           string
 	compaction, compactionFile     string
 	hasCompaction, noCompaction    bool
 	compactionModel                string
@@ -55,6 +60,10 @@ func (r *run) declare(t *table) {
 	n := &r.newBot
 	t.text(&n.instructions, "instructions", "TEXT", "its instructions; default a preamble on delegating with this command").in(ofNewBot)
 	t.path(&n.instructionsFile, "instructions-file", "FILE", "the same from a file of at most 64 KiB").in(ofNewBot)
+	t.toggle(&n.agents, "agents", "instructions put together from AGENTS.md files, skills, roles and memory").in(ofNewBot)
+	t.alias(t.filled(&n.profile, "profile", "ROLE", "the same, in a role: .agents/agents/ROLE.md of the folder, else of your home").in(ofNewBot), "role", nil)
+	t.toggle(&n.worktree, "worktree", "give it a git worktree of its own, made of the folder's repository").in(ofNewBot)
+	t.filled(&n.base, "base", "REV", "with --worktree: the commit that it begins at; default HEAD").in(ofNewBot)
 	t.list(&n.tools, "tools", "LIST", "its tools; default shell,read,write,edit,web_fetch,wait,history as far as the daemon has them").in(ofNewBot)
 	reasoning := t.choice(&n.reasoning, "reasoning", "how long the model thinks; default its own", reasoningLevels...).in(ofNewBot)
 	t.alias(reasoning, "effort", nil)
@@ -106,6 +115,10 @@ func (r *run) conflicts() error {
 		return usagef("--turn with a new bot: it names a turn that runs")
 	case given("instructions") && given("instructions-file"):
 		return usagef("--instructions with --instructions-file")
+	case (given("instructions") || given("instructions-file")) && (given("agents") || given("profile")):
+		return usagef("--instructions and --instructions-file are the whole text; --agents and --profile put one together")
+	case given("base") && !given("worktree"):
+		return usagef("--base goes with --worktree")
 	case given("compaction-instructions") && given("compaction-instructions-file"):
 		return usagef("--compaction-instructions with --compaction-instructions-file")
 	case len(r.pictures) > protocol.MaxPictures:
@@ -152,10 +165,15 @@ func (r *run) checkNew() error {
 	if r.model == "" {
 		r.model, r.modelSource = os.Getenv("AGENT_MODEL"), "AGENT_MODEL"
 	}
-	if r.model == "" {
-		return usagef("a new bot needs a model: give --model PROVIDER/MODEL or set AGENT_MODEL")
+	if r.model == "" && r.newBot.profile == "" {
+		return errNoModel("")
 	}
 	return r.newBot.gate.check(r.table, true)
+}
+
+// errNoModel is for a new bot without a model; role says why a role gives none.
+func errNoModel(role string) error {
+	return usagef("a new bot needs a model: give --model PROVIDER/MODEL or set AGENT_MODEL%s", role)
 }
 
 // checkNames refuses here what the daemon would refuse after it was started or
@@ -163,6 +181,11 @@ func (r *run) checkNew() error {
 func (r *run) checkNames() error {
 	if r.bot != "" && !protocol.ValidBotName(r.bot) {
 		return protocol.Fail(protocol.InvalidName, "--bot "+r.bot+": a bot's name is 1 to 128 of A-Z a-z 0-9 - _ . and begins with neither - nor .")
+	}
+	if r.newBot.worktree && r.bot != "" {
+		if err := worktree.CheckName(r.bot); err != nil {
+			return err
+		}
 	}
 	if err := checkFolder(r.workspace); err != nil {
 		return err

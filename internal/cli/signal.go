@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,8 +29,8 @@ const endWithin = 2 * time.Second
 
 // endings is a context that ends with SIGINT or SIGTERM. SIGPIPE is caught and
 // dropped, so that a closed stdout is an error of a write; ignoring it would be
-// inherited by the daemon we may start.
-func endings() (context.Context, func()) {
+// inherited by the daemon we may start. What holds undoing is not cut off.
+func endings(undoing sync.Locker) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -39,7 +40,10 @@ func endings() (context.Context, func()) {
 		e := ending{(<-signals).(syscall.Signal)}
 		cancel(e)
 		// Whoever reads our output may have stopped, and a write waits for them.
-		time.AfterFunc(endWithin, func() { os.Exit(e.status()) })
+		time.AfterFunc(endWithin, func() {
+			undoing.Lock()
+			os.Exit(e.status())
+		})
 	}()
 	return ctx, func() {
 		signal.Stop(signals)

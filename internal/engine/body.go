@@ -141,7 +141,7 @@ func (b *body) node(c *store.Conn, n *viewNode) error {
 	if b.at == 0 && b.whole == nil {
 		b.comma()
 	}
-	if n.stub {
+	if n.stub() {
 		return b.stub(c, n)
 	}
 	if n.thinking > 0 || n.pics != nil {

@@ -27,7 +27,7 @@ func (t *task) chain(v *view, tracked *bodies) *model.Chain {
 // without its thinking, with some of its pictures as text.
 func (n *viewNode) form() uint64 {
 	form := uint64(0)
-	if n.stub {
+	if n.stub() {
 		form = 1
 	}
 	if n.thinking > 0 {

@@ -94,7 +94,7 @@ func (v *view) placeThinking(c *store.Conn, t *task, codec model.Placed) error {
 	found := known.node
 	for i := len(v.nodes) - 1; i >= 0 && v.nodes[i].id > known.head; i-- {
 		n := &v.nodes[i]
-		if n.stub || n.thinking > 0 {
+		if n.stub() || n.thinking > 0 {
 			continue // a result, an answer
 		}
 		role, err := placedRole(c, codec, n.id)

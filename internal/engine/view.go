@@ -41,14 +41,20 @@ type view struct {
 	bound     bool // thinking is to be recorded with the answer
 }
 
-// viewNode is an item of a view.
+// viewNode is an item of a view. A long context has thousands, and a view lives
+// as long as its request: so it is kept small.
 type viewNode struct {
 	id       int64
 	bytes    int32 // stored, or of the stub
-	thinking int32 // left out of what is sent
-	stub     bool  // its stub is sent
+	thinking int32 // left out of what is sent, or asStub
 	pics     *itemPictures
 }
+
+// asStub marks an item whose stub is sent. Only results have stubs, and they hold
+// no thinking.
+const asStub = -1
+
+func (n *viewNode) stub() bool { return n.thinking == asStub }
 
 // floor is how far old results are sent as their stubs (runtime.md 20).
 type floor struct {
@@ -528,7 +534,7 @@ func (v *view) list(c *store.Conn, t *task) error {
 func (v *view) node(n *store.Node, bytes int64) viewNode {
 	out := viewNode{id: n.ID, bytes: int32(bytes), thinking: int32(n.Thinking)}
 	if n.Elided > 0 && n.ID <= v.floor.node {
-		out.stub = true
+		out.thinking = asStub
 		out.bytes -= int32(n.Elided)
 		return out
 	}
@@ -550,10 +556,10 @@ func (v *view) measure() {
 	}
 	for i := range v.nodes {
 		n := &v.nodes[i]
-		if !v.thinking.Without(n.id) {
+		if !n.stub() && !v.thinking.Without(n.id) {
 			n.thinking = 0
 		}
-		sent := int64(n.bytes - n.thinking)
+		sent := int64(n.bytes - max(n.thinking, 0))
 		if n.pics != nil {
 			sent += n.pics.grown()
 		}

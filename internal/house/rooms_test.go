@@ -65,6 +65,7 @@ var rooms = []room{
 	{folder: "internal/fakemodel", may: []string{"internal/model"}},
 	{folder: "cmd/agent", may: []string{"internal/cli"}},
 	{folder: "cmd/sonny", may: []string{"internal/sonny/cli"}},
+	{folder: "examples", may: []string{"client"}},
 	{
 		folder: "bench", may: []string{"client", "internal/fakemodel"},
 		// A daemon of its own, whose syncs are slow and whose heap can be asked for.

@@ -1,0 +1,211 @@
+package instructions
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"agent/internal/place"
+	"agent/protocol"
+)
+
+// MaxBytes bounds a composed text, in bytes.
+const MaxBytes = 60 << 10
+
+// Options say for what Compose composes.
+type Options struct {
+	// Workspace is the folder that the bot works in; absolute.
+	Workspace string
+
+	// Source is the top of the checkout that a worktree was made of, for a bot
+	// that works in one: the AGENTS.md files of the folders above it count too.
+	// Who made the worktree knows it; what the worktree's own .git file says is
+	// not asked, since an agent may have written that. "" for any other folder.
+	Source string
+
+	// Home holds .agents; "": the person's home folder.
+	Home string
+
+	// Role is the role that the bot is started in; "" for none.
+	Role string
+
+	// Project is the project whose memory is read; "": the one that ProjectName
+	// gives.
+	Project string
+
+	// Now decides which threads of the commons are recent; zero: the present.
+	Now time.Time
+}
+
+// Composed is a composed text, and what went into it.
+type Composed struct {
+	Text  string
+	Role  *Role // nil where none was asked for
+	Parts Parts
+}
+
+// Parts count what a text holds beside the preamble.
+type Parts struct{ AgentsFiles, Skills, Roles, Facts, Threads int }
+
+// Compose puts together the instructions that a bot of a workspace is given:
+// preamble, AGENTS.md files, the skills index, the roles index, memory's indexes,
+// open threads of the commons, the role's body (section 17). The same files give
+// the same bytes, so the text rides a provider's cache: lists are sorted and hold
+// no time. An absent file, and an empty one, is skipped.
+//
+// It reads regular files only, never more of one than there is room for, and
+// never waits for one. Errors: instructions_limit, naming the file and its size,
+// for a text past MaxBytes or a folder of more than 4,096 entries;
+// instructions_unreadable, naming what is there and cannot be read, is not UTF-8,
+// or is a link to nothing; profile_not_found; invalid_name for a role's name;
+// workspace_must_exist_and_be_absolute.
+func Compose(o Options) (*Composed, error) {
+	c, err := newComposer(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, layer := range []func() error{c.agentsFiles, c.skills, c.roles, c.memory, c.commons, c.role} {
+		if err := layer(); err != nil {
+			return nil, err
+		}
+	}
+	return &Composed{Text: c.text.String(), Role: c.inRole, Parts: c.parts}, nil
+}
+
+// composer is one text under way.
+type composer struct {
+	Options
+	text   strings.Builder
+	room   int // bytes that may still come
+	parts  Parts
+	inRole *Role
+}
+
+func newComposer(o Options) (*composer, error) {
+	if o.Home == "" {
+		home, err := place.Home()
+		if err != nil {
+			return nil, err
+		}
+		o.Home = home
+	}
+	real, err := filepath.EvalSymlinks(o.Workspace)
+	if err == nil && !isFolder(real) {
+		err = errors.New("it is no folder")
+	}
+	if err != nil || !filepath.IsAbs(o.Workspace) {
+		return nil, protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, o.Workspace+" is no folder to work in")
+	}
+	o.Workspace = real
+	if o.Role != "" && !validRole(o.Role) {
+		return nil, protocol.Fail(protocol.InvalidName, "the role "+o.Role+": its name is letters, digits, -, _ and ., and does not begin with a dot")
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	c := &composer{Options: o, room: MaxBytes}
+	c.put(Preamble())
+	return c, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// put adds our own words, for which there is room.
+func (c *composer) put(text string) {
+	c.room -= len(text)
+	c.text.WriteString(text)
+}
+
+// add puts what came from the file at path, whose size is said where there is no
+// room for it.
+func (c *composer) add(path string, size int64, text string) error {
+	if len(text) > c.room {
+		return tooLarge(path, size)
+	}
+	c.put(text)
+	return nil
+}
+
+func tooLarge(path string, size int64) error {
+	return protocol.Fail(protocol.InstructionsLimit, fmt.Sprintf(
+		"%s has %d bytes, and with it the instructions are over %d; shorten it or another of their files", escaped(path), size, MaxBytes))
+}
+
+// agentsFiles adds the AGENTS.md files, the person's first and the nearest last,
+// and the line that ends them.
+func (c *composer) agentsFiles() error {
+	end := "\n" + EndLine + "\n"
+	c.room -= len(end) // it always comes
+	var seen []os.FileInfo
+	for _, path := range c.agentsPaths() {
+		heading := "\n" + headingOf(path) + "\n\n"
+		f, err := readText(path, c.room-len(heading))
+		if err != nil {
+			return err
+		}
+		again := func(info os.FileInfo) bool { return os.SameFile(info, f.info) }
+		if f == nil || f.blank() || slices.ContainsFunc(seen, again) {
+			continue
+		}
+		seen = append(seen, f.info)
+		if err := c.add(path, f.info.Size(), heading+body(f.text)); err != nil {
+			return err
+		}
+		c.parts.AgentsFiles++
+	}
+	c.text.WriteString(end)
+	return nil
+}
+
+// agentsPaths are the places of AGENTS.md files, in reading order.
+func (c *composer) agentsPaths() []string {
+	dirs := []string{filepath.Join(c.Home, ".agents")}
+	if c.Source != "" {
+		dirs = append(dirs, fromRoot(filepath.Dir(c.Source))...)
+	}
+	for _, dir := range fromRoot(c.Workspace) {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for i, dir := range dirs {
+		dirs[i] = filepath.Join(dir, "AGENTS.md")
+	}
+	return dirs
+}
+
+// fromRoot are the folders from the file system's root down to dir.
+func fromRoot(dir string) (dirs []string) {
+	for ; ; dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+		if dir == filepath.Dir(dir) {
+			slices.Reverse(dirs)
+			return dirs
+		}
+	}
+}
+
+// body is a file's text as a part of the whole: its lines, none of which passes
+// for one of ours, and one newline at the end.
+func body(text string) string {
+	lines := strings.Split(strings.Trim(text, "\r\n"), "\n")
+	for i, line := range lines {
+		if poses(line) {
+			lines[i] = " " + line
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// poses reports whether a line reads as the end line or as the heading of an
+// AGENTS.md section.
+func poses(line string) bool {
+	return strings.TrimRight(line, " \t\r") == EndLine || strings.HasPrefix(line, headingOf(""))
+}

@@ -1,0 +1,72 @@
+package instructions
+
+import (
+	"path/filepath"
+	"strings"
+
+	"agent/internal/secret"
+	"agent/protocol"
+)
+
+// maxProjectFile bounds .agents/project.toml, maxProject a project's name, in
+// bytes.
+const (
+	maxProjectFile = 64 << 10
+	maxProject     = 64
+)
+
+// ProjectName is the name of the project that a folder, which is a real path,
+// belongs to: what .agents/project.toml of the nearest folder at or above it says,
+// else one made of the folder's own name. A file that cannot be read, or that
+// names no project, is instructions_unreadable.
+func ProjectName(folder string) (string, error) {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		path := inAgents(dir, "project.toml")
+		f, err := readSmall(path, maxProjectFile)
+		if err != nil {
+			return "", err
+		}
+		if f != nil {
+			return namedBy(path)
+		}
+		if dir == filepath.Dir(dir) {
+			return projectOf(filepath.Base(folder)), nil
+		}
+	}
+}
+
+// namedBy is the name that a project.toml says.
+func namedBy(path string) (string, error) {
+	fields, err := secret.ReadConfig(path)
+	if err != nil {
+		return "", protocol.Fail(protocol.InstructionsUnreadable, escaped(path)+" is no TOML: its name says whose memory is read")
+	}
+	name, ok := fields["name"].(string)
+	if !ok || !validProject(name) {
+		return "", protocol.Fail(protocol.InstructionsUnreadable, escaped(path)+
+			" has no good name: name is 1 to 64 of A-Z a-z 0-9 - _ ., begins with neither . nor - and does not end with .")
+	}
+	return name, nil
+}
+
+func validProject(name string) bool {
+	return len(name) <= maxProject && protocol.ValidBotName(name) && !strings.HasSuffix(name, ".")
+}
+
+// projectOf makes a project's name of a folder's.
+func projectOf(base string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < 0x80 && letterOrDigit(byte(r)) || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, base)
+	name = strings.Trim(name, "-_")
+	if len(name) > maxProject {
+		name = name[:maxProject]
+	}
+	if name == "" {
+		return "project"
+	}
+	return name
+}

@@ -1,0 +1,255 @@
+// Package worktree makes git worktrees for bots, and takes one away again that
+// came to nothing (section 18 of the command-line document).
+//
+// Find looks at what there is and makes nothing. Plan.Add makes the worktree and
+// its branch, Tree.Setup runs the repository's .agents/setup in it, Tree.Undo
+// removes both. Nothing here writes the repository's config: git replaces that
+// file when it does, and a file that is replaced is uncovered in the sandboxes of
+// commands that run (sandbox.md 11).
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agent/protocol"
+)
+
+// A Request says which worktree is wanted.
+type Request struct {
+	// Name is the bot's; the worktree is ROOT/Name, its branch agent/Name unless
+	// Branch says otherwise.
+	Name   string
+	Branch string
+
+	// Folder lies in the repository; absolute.
+	Folder string
+
+	// Base is the commit that the worktree begins at; "": HEAD.
+	Base string
+
+	// Root is the folder of the store's worktrees: RootOf.
+	Root string
+}
+
+// RootOf is the folder of a store's worktrees. Stores in different folders never
+// share one.
+func RootOf(store string) string { return filepath.Join(filepath.Dir(store), "worktrees") }
+
+// CheckName reports whether a bot's name can be a folder's and a branch's:
+// invalid_name.
+func CheckName(name string) error {
+	if protocol.ValidBotName(name) && !strings.Contains(name, "..") && !strings.HasSuffix(name, ".lock") && !strings.HasSuffix(name, ".") {
+		return nil
+	}
+	return protocol.Fail(protocol.InvalidName, name+": a bot with a worktree has a name of 1 to 128 of A-Z a-z 0-9 - _ . that begins with neither - nor ., has no .. in it, and ends with neither . nor .lock, since a folder and a branch have it too")
+}
+
+// A Plan is a worktree that can be made.
+type Plan struct {
+	Source string // the top of the checkout that Folder lies in; a real path
+	Common string // the repository's common git folder; a real path
+	Base   string // the commit's id
+	Path   string // of the worktree
+	Branch string
+
+	sub    string // Folder below Source, "" for Source itself
+	root   string
+	gitDir string // the checkout's own git folder
+	git    git
+}
+
+// Find looks for the repository and resolves the request. It makes nothing.
+// Errors: invalid_name; worktree_needs_git, outside a checkout; worktree_exists,
+// whose detail says how to remove what stands there; worktree_failed, for a base
+// that is no commit or a branch that is there. ctx ends it.
+func Find(ctx context.Context, r Request) (*Plan, error) {
+	if err := CheckName(r.Name); err != nil {
+		return nil, err
+	}
+	p := &Plan{Path: filepath.Join(r.Root, r.Name), Branch: r.Branch, root: r.Root}
+	if p.Branch == "" {
+		p.Branch = "agent/" + r.Name
+	}
+	if err := p.repository(ctx, r.Folder); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(p.Path); err == nil {
+		return nil, p.exists()
+	}
+	if err := p.branchIsFree(ctx); err != nil {
+		return nil, err
+	}
+	return p, p.resolve(ctx, r.Base)
+}
+
+// repository finds the checkout that holds a folder.
+func (p *Plan) repository(ctx context.Context, folder string) (err error) {
+	if p.git, err = findGit(); err != nil {
+		return err
+	}
+	ask := func(what string) (string, error) {
+		answer, err := p.git.run(ctx, folder, "rev-parse", what)
+		if err != nil && context.Cause(ctx) == nil {
+			err = protocol.Fail(protocol.WorktreeNeedsGit, folder+" is in no git checkout, of which a worktree could be made: "+err.Error())
+		}
+		return answer, err
+	}
+	if p.Source, err = ask("--show-toplevel"); err != nil {
+		return err
+	}
+	if p.sub, err = ask("--show-prefix"); err != nil {
+		return err
+	}
+	if p.gitDir, err = ask("--absolute-git-dir"); err != nil {
+		return err
+	}
+	if p.Common, err = ask("--git-common-dir"); err != nil {
+		return err
+	}
+	if !filepath.IsAbs(p.Common) {
+		p.Common = filepath.Join(folder, p.Common)
+	}
+	if p.Common, err = filepath.EvalSymlinks(p.Common); err == nil {
+		p.Source, err = filepath.EvalSymlinks(p.Source)
+	}
+	return err
+}
+
+// exists is worktree_exists.
+func (p *Plan) exists() error {
+	return protocol.Fail(protocol.WorktreeExists, fmt.Sprintf("%s is there; take another name, or remove it: git -C %s worktree remove %s, and its branch with: %s",
+		p.Path, quoted(p.Source), quoted(p.Path), p.dropBranch()))
+}
+
+// dropBranch is the command that removes the branch. It is not git branch -D,
+// which writes the config.
+func (p *Plan) dropBranch() string {
+	return "git -C " + quoted(p.Source) + " update-ref -d " + quoted(p.ref())
+}
+
+func (p *Plan) ref() string { return "refs/heads/" + p.Branch }
+
+// branchIsFree sees to it that the branch that Undo may remove is our own.
+func (p *Plan) branchIsFree(ctx context.Context) error {
+	if _, err := p.in(ctx, "show-ref", "--verify", "--quiet", p.ref()); err == nil {
+		return p.failed("the branch " + p.Branch + " is there; take another name, or remove it: " + p.dropBranch())
+	}
+	return context.Cause(ctx)
+}
+
+// resolve takes the base to a commit's id. A branch that follows another
+// repository's is nothing but its commit from then on.
+func (p *Plan) resolve(ctx context.Context, base string) (err error) {
+	if base == "" {
+		base = "HEAD"
+	}
+	if strings.HasPrefix(base, "-") {
+		return p.failed("the base " + base + " is no commit")
+	}
+	p.Base, err = p.in(ctx, "rev-parse", "--verify", base+"^{commit}")
+	if err != nil && context.Cause(ctx) == nil {
+		return p.failed("the base " + base + " is no commit of " + p.Source + ": " + err.Error())
+	}
+	return err
+}
+
+// in runs git on the repository. Its git folder is named, so that what a .git
+// file in some folder says does not count.
+func (p *Plan) in(ctx context.Context, args ...string) (string, error) {
+	return p.git.run(ctx, p.Source, append([]string{"--git-dir=" + p.gitDir}, args...)...)
+}
+
+// failed is worktree_failed. In a confined shell that has one more cause, and a
+// way on.
+func (p *Plan) failed(why string) error {
+	if os.Getenv("AGENT_SANDBOX") != "" {
+		why += "; this shell is confined, and in a sandbox no worktree can be made: ask for the command with sandbox_permissions require_escalated"
+	}
+	return protocol.Fail(protocol.WorktreeFailed, why)
+}
+
+// Uncommitted counts the paths of the source that have changes which are in no
+// commit, untracked ones among them: none of that is in the worktree.
+func (p *Plan) Uncommitted(ctx context.Context) (int, error) {
+	out, err := p.git.run(ctx, p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
+	if err != nil {
+		return 0, p.failed(err.Error())
+	}
+	return strings.Count(out, "\x00"), nil
+}
+
+// HasSetup reports whether the source has an .agents/setup.
+func (p *Plan) HasSetup() bool {
+	_, err := os.Lstat(p.setup())
+	return err == nil
+}
+
+func (p *Plan) setup() string { return filepath.Join(p.Source, ".agents", "setup") }
+
+// Add makes the worktree and its branch. When it fails nothing of them is left.
+// Errors: worktree_exists, worktree_failed with git's words; the context's.
+func (p *Plan) Add(ctx context.Context) (*Tree, error) {
+	if err := p.claim(); err != nil {
+		return nil, err
+	}
+	t := &Tree{Path: p.Path, Branch: p.Branch, plan: p}
+	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
+	if err == nil {
+		t.GitDir, err = p.git.run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
+	}
+	if err == nil {
+		t.Workspace = t.below(p.sub)
+		return t, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	} else {
+		err = p.failed("git could not make the worktree " + p.Path + ": " + err.Error())
+	}
+	return nil, t.undone(err)
+}
+
+// claim makes the worktree's folder, which git takes while it is empty. Of two who
+// want it at once one gets it, and what Undo removes is ours.
+func (p *Plan) claim() error {
+	err := os.Mkdir(p.root, 0o700)
+	if err == nil {
+		err = os.Chmod(p.root, 0o700) // whatever the umask
+	} else if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	if err == nil {
+		var real string
+		if real, err = filepath.EvalSymlinks(p.root); err == nil {
+			p.Path = filepath.Join(real, filepath.Base(p.Path))
+			err = os.Mkdir(p.Path, 0o700)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return p.exists()
+	}
+	if err == nil {
+		err = os.Chmod(p.Path, 0o700)
+	}
+	if err != nil {
+		return p.failed("no folder for the worktree can be made: " + err.Error())
+	}
+	return nil
+}
+
+// quoted is a path as one word of a shell.
+func quoted(path string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.,:/@%+=", r)
+	}
+	if path != "" && strings.TrimFunc(path, plain) == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
