@@ -40,8 +40,8 @@ type app struct {
 	plain  bool              // errors as agent: CODE: DETAIL, whatever pretty says
 	pretty bool
 
-	endsWell bool // a signal that ends it is no failure
-	undoing sync.Mutex // held while there is what a signal must not leave behind
+	endsWell bool       // a signal that ends it is no failure
+	undoing  sync.Mutex // held while there is what a signal must not leave behind
 }
 
 // exit ends the command with a status and nothing on stderr: what there was to
