@@ -17,7 +17,7 @@ endif
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help need need-test build install demo test test-long bench lint fuzz oracle
+.PHONY: help need need-test build install demo test test-long bench lint fuzz oracle judge-corpus
 
 help:
 	@echo "make demo       build, then watch a confined bot mend a failing test, and survive a kill -9 (no key needed)"
@@ -28,6 +28,7 @@ help:
 	@echo "make oracle     what is said to model providers, read by their own libraries; fetches those once"
 	@echo "make fuzz       every fuzz target, 20,000 executions each (FUZZTIME=... changes it)"
 	@echo "make bench      the workloads, measured from outside and compared with their targets"
+	@echo "make judge-corpus JUDGE=PROVIDER/MODEL   a real model judges the approver's corpus, through the daemon that runs"
 	@echo "make lint       gofumpt and staticcheck"
 
 need:
@@ -59,6 +60,9 @@ test-long: need-test
 
 oracle:
 	@scripts/oracle.sh
+
+judge-corpus:
+	@JUDGE='$(JUDGE)' go test -count=1 -timeout=1h -tags judge -run '^TestJudgeCorpus$$' ./internal/approver
 
 FUZZTIME ?= 20000x
 fuzz:

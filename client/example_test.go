@@ -145,3 +145,31 @@ func ExampleClient_ServeTools() {
 		}
 	}
 }
+
+// An approver that allows one thing: bots whose gate has the tag "ci" run the
+// tests and nothing else.
+func ExampleClient_ServeApprovals() {
+	ctx := context.Background()
+	var c client.Client
+	defer c.Close()
+	srv, err := c.ServeApprovals(ctx, "ci", client.ServeOptions{})
+	if err != nil {
+		log.Fatal(err) // approvals_served: another program serves it
+	}
+	defer srv.Close()
+	for round, err := range srv.Rounds() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, call := range round.Calls {
+			v := client.Deny("only `go test ./...` runs here")
+			var a struct{ Command string }
+			if call.Name == "shell" && call.Whole() && call.Decode(&a) == nil && a.Command == "go test ./..." {
+				v = client.Allow()
+			}
+			if _, err := srv.Answer(ctx, call, v); err != nil && !errors.Is(err, protocol.StaleTurn) {
+				log.Print(err)
+			}
+		}
+	}
+}

@@ -27,7 +27,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		runVerb, followVerb, forkVerb, configureVerb, lsVerb, showVerb, rmVerb, pruneVerb, eventsVerb, turnsVerb, resultVerb, waitVerb,
-		interruptVerb, historyVerb, promptsVerb, artifactVerb, approvalsVerb, answerVerb, callsVerb, modelsVerb, companionsVerb, loginVerb, logoutVerb, statsVerb, startVerb, pauseVerb, resumeVerb, shutdownVerb, storeVerb, serveVerb,
+		interruptVerb, historyVerb, promptsVerb, artifactVerb, approvalsVerb, answerVerb, approverVerb, callsVerb, modelsVerb, companionsVerb, loginVerb, logoutVerb, statsVerb, startVerb, pauseVerb, resumeVerb, shutdownVerb, storeVerb, serveVerb,
 		completionVerb, referenceVerb, helpVerb,
 	}
 }

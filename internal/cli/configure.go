@@ -94,6 +94,11 @@ func (f *configure) run(ctx context.Context, _ []string) error {
 	if r.Gates, err = f.replaced(ctx, l); err != nil {
 		return err
 	}
+	if f.gates.mode == approvalAuto {
+		if err := f.app.approverServes(ctx, l); err != nil {
+			return err
+		}
+	}
 	if err := f.app.ask(ctx, l, protocol.OpConfigure, r); err != nil {
 		return err
 	}

@@ -85,6 +85,11 @@ func (a *app) fork(ctx context.Context, l *link, r *protocol.Fork, flags *gateFl
 		return err
 	}
 	asked(gate, &r.Approve, &r.Approver, &r.ApproveExpireMS)
+	if automatic(source) || flags.mode == approvalAuto {
+		if err := a.approverServes(ctx, l); err != nil {
+			return err
+		}
+	}
 	bot, err := l.Fork(ctx, r)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -49,9 +50,7 @@ func (g *gateFlags) check(t *table, environ bool) error {
 				return usagef("--%s goes with --approval manual or auto", name)
 			}
 		}
-	case approvalManual:
-	case approvalAuto:
-		return protocol.Fail(protocol.ApproverUnavailable, source+" auto: this build has no approver; --approval manual asks you")
+	case approvalManual, approvalAuto:
 	default:
 		return usagef("%s is %s; it is full, manual or auto", source, g.mode)
 	}
@@ -75,11 +74,29 @@ func (g *gateFlags) gate(tools []string) (*protocol.Gate, error) {
 	if len(gate.Tools) == 0 {
 		return nil, protocol.Fail(protocol.InvalidGate, "--approval "+g.mode+": the bot has no tool whose calls a gate would have wait; give --approval full, or name some with --approve")
 	}
-	if gate.ExpireMS == nil && g.mode == approvalAuto {
-		ms := int64(autoExpireMS)
-		gate.ExpireMS = &ms
+	if g.mode == approvalAuto {
+		return gate, autoExpiry(gate)
 	}
 	return gate, nil
+}
+
+// autoExpiry gives the gate its expiry, which the judge's deadline must come well
+// before: else calls expire while they are judged.
+func autoExpiry(gate *protocol.Gate) error {
+	config, err := readJudgeConfig()
+	if err != nil {
+		return err
+	}
+	least := config.leastAutoExpireMS()
+	if gate.ExpireMS == nil {
+		ms := max(int64(autoExpireMS), least)
+		gate.ExpireMS = &ms
+	}
+	if *gate.ExpireMS < least {
+		return protocol.Fail(protocol.InvalidApproveExpiry, fmt.Sprintf(
+			"--approve-expire-ms %d: with --approval auto it is at least %d, which leaves the judge its time", *gate.ExpireMS, least))
+	}
+	return nil
 }
 
 // asked puts a gate into the fields of create and fork.

@@ -40,7 +40,8 @@ type app struct {
 	plain  bool              // errors as agent: CODE: DETAIL, whatever pretty says
 	pretty bool
 
-	undoing sync.Mutex // held while there is what a signal must not leave behind
+	endsWell bool       // a signal that ends it is no failure
+	undoing  sync.Mutex // held while there is what a signal must not leave behind
 }
 
 // exit ends the command with a status and nothing on stderr: what there was to
@@ -58,7 +59,7 @@ func (a *app) main(args []string) int {
 	a.ctx = ctx
 	defer done()
 	err := a.execute(args)
-	if ended := endedBy(ctx); ended != nil {
+	if ended := endedBy(ctx); ended != nil && !a.endsWell {
 		a.sayEnded(ended, err)
 		return ended.status()
 	}

@@ -87,6 +87,8 @@ func (r *run) run(ctx context.Context, operands []string) error {
 		err = r.createInTree(ctx, create)
 	case create != nil:
 		err = r.create(ctx, create)
+	default:
+		err = r.served(ctx)
 	}
 	if err != nil {
 		return err
@@ -168,6 +170,20 @@ func (n *newBotFlags) ownSettings() (_ *protocol.Settings, err error) {
 	return n.settings.wire()
 }
 
+// served sees to it that the bot's calls are judged, when it is one that the
+// automatic approver answers for. A bot that cannot be looked at is the
+// submission's to refuse.
+func (r *run) served(ctx context.Context) error {
+	if inside() {
+		return nil
+	}
+	bot, err := r.link.Inspect(ctx, r.bot)
+	if err != nil || !automatic(bot) {
+		return nil
+	}
+	return r.app.approverServes(ctx, r.link)
+}
+
 // defaultTools are a new bot's, as far as the daemon has them.
 var defaultTools = []string{"shell", "read", "write", "edit", "web_fetch", "wait", "history"}
 
@@ -186,6 +202,11 @@ func (r *run) create(ctx context.Context, c *protocol.Create) error {
 		return err
 	}
 	asked(gate, &c.Approve, &c.Approver, &c.ApproveExpireMS)
+	if r.newBot.gate.mode == approvalAuto {
+		if err := r.app.approverServes(ctx, r.link); err != nil {
+			return err
+		}
+	}
 	r.bot = c.Bot
 	bot, err := r.link.Create(ctx, c)
 	if err != nil {

@@ -41,6 +41,11 @@ func (r *run) createInTree(ctx context.Context, c *protocol.Create) error {
 	if err := r.noteUncommitted(ctx); err != nil {
 		return err
 	}
+	if r.newBot.gate.mode == approvalAuto { // before a setup is run for nothing
+		if err := r.app.approverServes(ctx, r.link); err != nil {
+			return err
+		}
+	}
 	r.app.undoing.Lock()
 	defer r.app.undoing.Unlock()
 	tree, err := r.plan.Make(ctx, worktree.SetupOptions{Output: r.app.stderr, Keys: r.keyVariables()})
