@@ -24,6 +24,10 @@ type process struct {
 	reaped bool
 }
 
+// starting bounds how many processes are being started at once. Each holds a
+// thread until its program runs, and a thread that the runtime has made stays.
+var starting = make(chan struct{}, 8)
+
 // startProcess starts argv in dir with the three standard files and what comes
 // behind them, in a group or a session of its own; with inner, which is
 // process.inner, in a session. The child starts with default signal handlers:
@@ -38,7 +42,9 @@ func startProcess(argv, env []string, dir string, files []*os.File, session bool
 		dieWithUs(attr.Sys)
 	}
 	pidfd := watchable(attr.Sys)
+	starting <- struct{}{}
 	pid, err := syscall.ForkExec(argv[0], argv, attr)
+	<-starting
 	if err != nil {
 		return nil, err
 	}
