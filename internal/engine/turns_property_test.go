@@ -646,12 +646,13 @@ func (h *hall) wait(t *rapid.T) {
 		})
 		return
 	}
+	stage := h.stage // the hall may have another by the time the answer comes
 	w.forget = h.e.Wait(nil, req, func(got *protocol.Waited, err *protocol.Error) {
 		if err != nil {
 			panic(err)
 		}
 		w.answer <- got
-		h.stage.stirred()
+		stage.stirred()
 	})
 	h.waits = append(h.waits, w)
 }
