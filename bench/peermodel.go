@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -30,7 +31,7 @@ type peerModel struct {
 	rounds  int // tool calls before an answer
 	open    int
 	met     chan struct{} // closed when all streams are open
-	go_     chan struct{} // closed when they may go on
+	onward  chan struct{} // closed when they may go on
 	first   time.Time     // the first request with tools
 	called  int           // tool calls made
 	results int           // most results seen in one request
@@ -61,8 +62,8 @@ func (m *peerModel) expect(streams, rounds int) (met <-chan struct{}, release fu
 	defer m.mu.Unlock()
 	m.streams, m.rounds, m.open, m.called, m.results = streams, rounds, 0, 0, 0
 	m.first, m.wrong = time.Time{}, nil
-	m.met, m.go_ = make(chan struct{}), make(chan struct{})
-	return m.met, sync.OnceFunc(func() { close(m.go_) })
+	m.met, m.onward = make(chan struct{}), make(chan struct{})
+	return m.met, sync.OnceFunc(func() { close(m.onward) })
 }
 
 // seen is what a measurement came to: when the first request arrived, and an
@@ -189,7 +190,7 @@ func (m *peerModel) refuse(w http.ResponseWriter, why string) {
 	m.mu.Lock()
 	m.wrong = append(m.wrong, why)
 	m.mu.Unlock()
-	http.Error(w, `{"error":{"message":"the model server cannot answer this"}}`, http.StatusBadRequest)
+	http.Error(w, `{"error":{"message":"`+strings.NewReplacer(`"`, `'`, `\`, `/`).Replace(why)+`"}}`, http.StatusBadRequest)
 }
 
 func (m *peerModel) answer(ctx context.Context, w http.ResponseWriter, req *peerRequest, speak dialect) {
@@ -199,7 +200,11 @@ func (m *peerModel) answer(ctx context.Context, w http.ResponseWriter, req *peer
 		speak.end()
 		return
 	}
-	met, calls := m.arrived(req.results())
+	wait, calls, err := m.arrived(req.results())
+	if err != nil {
+		m.refuse(w, err.Error())
+		return
+	}
 	if calls {
 		name, arguments, err := req.commandCall()
 		if err != nil {
@@ -212,13 +217,13 @@ func (m *peerModel) answer(ctx context.Context, w http.ResponseWriter, req *peer
 		return
 	}
 	speak.begin(w)
-	m.say(ctx, speak, met)
+	m.say(ctx, speak, wait)
 	speak.end()
 }
 
 // arrived counts a request with tools. Where streams wait for one another it
 // gives what to wait for.
-func (m *peerModel) arrived(results int) (wait <-chan struct{}, calls bool) {
+func (m *peerModel) arrived(results int) (wait <-chan struct{}, calls bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.first.IsZero() {
@@ -226,16 +231,18 @@ func (m *peerModel) arrived(results int) (wait <-chan struct{}, calls bool) {
 	}
 	m.results = max(m.results, results)
 	if results < m.rounds {
-		m.called++
-		return nil, true
+		if m.called++; m.called > m.rounds {
+			return nil, false, errors.New("too many calls: results are missing from the history")
+		}
+		return nil, true, nil
 	}
 	if m.streams == 0 {
-		return nil, false
+		return nil, false, nil
 	}
 	if m.open++; m.open == m.streams {
 		close(m.met)
 	}
-	return m.go_, false
+	return m.onward, false, nil
 }
 
 // say answers: at once, or as W1 does once all streams are open.
