@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"agent/internal/fakemodel"
 )
 
 // donePhrase ends every answer of the peers' model server: a program that does
@@ -22,9 +23,9 @@ const donePhrase = "all-is-said"
 // and Chat Completions. A request without tools is one for a title or the like
 // and gets a word at once; it counts nowhere.
 type peerModel struct {
-	url    string
-	server *http.Server
-	quit   chan struct{}
+	url  string
+	end  func() error
+	quit chan struct{}
 
 	mu      sync.Mutex
 	streams int // so many answers wait for one another; 0: none waits
@@ -39,20 +40,19 @@ type peerModel struct {
 }
 
 func newPeerModel() (*peerModel, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	m := &peerModel{quit: make(chan struct{})}
+	url, end, err := fakemodel.Loopback(http.HandlerFunc(m.serve))
 	if err != nil {
 		return nil, err
 	}
-	m := &peerModel{url: "http://" + l.Addr().String() + "/v1", quit: make(chan struct{})}
-	m.server = &http.Server{Handler: http.HandlerFunc(m.serve)}
-	go m.server.Serve(l)
+	m.url, m.end = url+"/v1", end
 	m.expect(0, 0)
 	return m, nil
 }
 
 func (m *peerModel) close() {
 	close(m.quit)
-	m.server.Close()
+	m.end()
 }
 
 // expect begins a measurement: so many streams that wait for one another, or so
