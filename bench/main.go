@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,6 +29,8 @@ func main() {
 			os.Exit(probed(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		case noiseWord:
 			os.Exit(noise(os.Args[2:], os.Stdout))
+		case peerWord:
+			os.Exit(peerMain(os.Stdin, os.Stdout, os.Stderr))
 		case playWord:
 			os.Exit(play(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 		}
@@ -43,7 +46,7 @@ func main() {
 type workload struct {
 	id   string
 	run  func(*bench, context.Context) error
-	long bool // takes many minutes: only when named, and then once
+	long bool // takes many minutes, or needs what few have: only when named, and then once
 }
 
 var workloads = []workload{
@@ -62,6 +65,7 @@ var workloads = []workload{
 	{id: "interrupts", run: (*bench).interrupts},
 	{id: "small", run: (*bench).small},
 	{id: "start", run: (*bench).startUp},
+	{id: "peers", run: (*bench).comparison, long: true},
 }
 
 // usual are the ids of all that run when none is named.
@@ -86,6 +90,8 @@ type bench struct {
 	sustain time.Duration // W7
 	soakFor time.Duration // W11
 
+	peers []peer // what ours is compared with
+
 	report *report
 	log    io.Writer
 	stores map[string]string // filled stores by what they hold
@@ -94,14 +100,14 @@ type bench struct {
 // run is the program. Its status is 0, 1 for a workload that failed or, with
 // -check, for a missed target, and 2 for a wrong line.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
-	b := &bench{log: log, report: &report{}, stores: map[string]string{}}
+	b := &bench{log: log, report: &report{}, stores: map[string]string{}, peers: knownPeers}
 	var names, jsonFile, dir string
 	var runs int
 	var check, keep bool
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(log)
-	f.StringVar(&names, "w", usual(), "`workloads` to run, with commas between; W7 and W11 run only when they are named")
-	f.IntVar(&runs, "runs", 3, "fresh-process runs of each but W7 and W11; the table shows their medians")
+	f.StringVar(&names, "w", usual(), "`workloads` to run, with commas between; W7, W11 and peers run only when they are named")
+	f.IntVar(&runs, "runs", 3, "fresh-process runs of each but W7, W11 and peers; the table shows their medians")
 	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses, responses-ws, anthropic or chat")
 	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
@@ -197,7 +203,7 @@ func (b *bench) measure(ctx context.Context, chosen []workload, runs int) error 
 // finish prints the table and writes the file.
 func (b *bench) finish(out io.Writer, jsonFile string, check bool) int {
 	if !b.quick {
-		if err := b.report.compare(targets); err != nil {
+		if err := errors.Join(b.report.compare(targets), b.report.refer(references)); err != nil {
 			fmt.Fprintln(b.log, "bench:", err)
 			return 1
 		}

@@ -25,6 +25,7 @@ type report struct {
 	Family  string    `json:"family"`
 	Runs    int       `json:"runs"`
 	Figures []*figure `json:"figures"`
+	Notes   []string  `json:"notes,omitempty"` // versions of peers, and what could not be measured of them
 }
 
 // host is where it was measured.
@@ -40,14 +41,15 @@ type host struct {
 
 // figure is one number, with what each run found.
 type figure struct {
-	Workload string    `json:"workload"`
-	Case     string    `json:"case"`
-	Name     string    `json:"figure"`
-	Unit     string    `json:"unit"`
-	Values   []float64 `json:"values"`
-	Median   float64   `json:"median"`
-	Target   string    `json:"target,omitempty"`
-	Verdict  string    `json:"verdict,omitempty"` // OK or MISS
+	Workload  string    `json:"workload"`
+	Case      string    `json:"case"`
+	Name      string    `json:"figure"`
+	Unit      string    `json:"unit"`
+	Values    []float64 `json:"values"`
+	Median    float64   `json:"median"`
+	Reference string    `json:"reference,omitempty"` // what the runtime document measured
+	Target    string    `json:"target,omitempty"`
+	Verdict   string    `json:"verdict,omitempty"` // OK or MISS
 }
 
 // describe fills in what does not change from run to run.
@@ -119,6 +121,11 @@ func (r *report) compare(targets []target) error {
 	return nil
 }
 
+// note takes a line for below the table.
+func (r *report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
 // missed counts the targets that were not met.
 func (r *report) missed() (n int) {
 	for _, f := range r.Figures {
@@ -135,16 +142,22 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %s %s, %s, %d CPUs (%s), %.1f GiB, %s; family %s; medians of %d runs\n\n", r.Agent, m.OS, m.Arch,
 		m.Kernel, m.CPUs, m.CPU, float64(m.Memory)/(1<<30), m.Disk, r.Family, r.Runs)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "WORKLOAD\tCASE\tFIGURE\tMEDIAN\tUNIT\tLOWEST\tHIGHEST\tTARGET\tVERDICT")
+	fmt.Fprintln(t, "WORKLOAD\tCASE\tFIGURE\tMEDIAN\tUNIT\tLOWEST\tHIGHEST\tREFERENCE\tTARGET\tVERDICT")
 	for _, f := range r.Figures {
 		low, high := f.Values[0], f.Values[0]
 		for _, v := range f.Values {
 			low, high = min(low, v), max(high, v)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Workload, f.Case, f.Name,
-			number(f.Median), f.Unit, number(low), number(high), f.Target, f.Verdict)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Workload, f.Case, f.Name,
+			number(f.Median), f.Unit, number(low), number(high), f.Reference, f.Target, f.Verdict)
 	}
 	t.Flush()
+	for i, note := range r.Notes {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, note)
+	}
 	if n := r.missed(); n > 0 {
 		fmt.Fprintf(out, "\n%d missed\n", n)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 )
@@ -9,19 +10,9 @@ import (
 // sampleTree sums a process and everything below it. What ends while it is
 // looked at does not count.
 func sampleTree(pid int) (rss, pss int64, err error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return 0, 0, err
-	}
-	parents := map[int]int{}
-	for _, e := range entries {
-		child, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if stat, err := os.ReadFile("/proc/" + e.Name() + "/stat"); err == nil {
-			parents[child] = parentOf(stat)
-		}
+	parents := parentsOf()
+	if len(parents) == 0 {
+		return 0, 0, errors.New("/proc shows no process")
 	}
 	for child := range parents {
 		if !below(parents, child, pid) {
@@ -32,6 +23,22 @@ func sampleTree(pid int) (rss, pss int64, err error) {
 		}
 	}
 	return rss, pss, nil
+}
+
+// parentsOf gives every process's parent.
+func parentsOf() map[int]int {
+	parents := map[int]int{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		child, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if stat, err := os.ReadFile("/proc/" + e.Name() + "/stat"); err == nil {
+			parents[child] = parentOf(stat)
+		}
+	}
+	return parents
 }
 
 // parentOf reads the parent from the text of /proc/PID/stat, 0 when it is cut.
