@@ -44,6 +44,9 @@ func (s *scripts) command(words []string, depth int) {
 	if len(words) == 0 || !s.step() {
 		return
 	}
+	if words[0] == "" { // it is computed, and may be a shell: $(which python3) x.py
+		s.operands(words[1:])
+	}
 	s.program(words[0])
 	name, args := programName(words[0]), words[1:]
 	switch {
@@ -61,7 +64,7 @@ func (s *scripts) command(words []string, depth int) {
 		s.afterExec(args, depth)
 	default:
 		if isInterpreter(words[0]) {
-			s.interpreter(args)
+			s.interpreter(name, args)
 		}
 		if slices.Contains(wrapperNames, name) {
 			s.wrapped(args, depth)
@@ -121,16 +124,38 @@ func (s *scripts) shell(args []string, depth int) {
 	s.operands(args)
 }
 
+// codeOptions are those behind which an interpreter's code stands, in the place of
+// a file. The same letters are other options to others: -E hides nothing of python.
+var codeOptions = map[string][]string{
+	"python": {"-c", "-m"}, "pypy": {"-c", "-m"}, "perl": {"-e", "-E"}, "ruby": {"-e"}, "php": {"-r"},
+	"node": {"-e", "--eval", "-p", "--print"}, "nodejs": {"-e", "--eval", "-p", "--print"},
+	"bun": {"-e", "--eval", "-p", "--print"}, "osascript": {"-e"}, "rscript": {"-e"}, "julia": {"-e", "-E"}, "elixir": {"-e"},
+}
+
 // interpreter looks at the arguments of another interpreter, up to code that
 // stands in them.
-func (s *scripts) interpreter(args []string) {
+func (s *scripts) interpreter(name string, args []string) {
 	for i, arg := range args {
-		if slices.Contains([]string{"-c", "-e", "-E", "-m", "--eval"}, arg) {
-			args = args[:i]
-			break
+		if !slices.Contains(codeOptions[name], arg) {
+			continue
 		}
+		if arg == "-m" && i+1 < len(args) {
+			s.module(args[i+1])
+		}
+		args = args[:i]
+		break
 	}
 	s.operands(args)
+}
+
+// module takes the files that python may find a module in, from where it stands.
+func (s *scripts) module(name string) {
+	path := strings.ReplaceAll(name, ".", "/")
+	for _, file := range []string{path + ".py", path + "/__main__.py", path + "/__init__.py"} {
+		if s.exists(file) {
+			s.add(candidate{word: file})
+		}
+	}
 }
 
 // operands takes the words up to the first that names a file. One that follows
