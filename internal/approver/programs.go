@@ -18,7 +18,8 @@ var (
 	// wrapperNames run the command in their arguments.
 	wrapperNames = []string{
 		"command", "builtin", "exec", "nohup", "setsid", "busybox", "nice", "ionice", "time", "env", "timeout", "stdbuf", "sudo", "doas",
-		"xargs", "watch", "parallel", "flock", "strace", "unshare", "chroot", "script", "uv", "poetry", "pipenv", "npx", "bunx", "caffeinate",
+		"xargs", "watch", "parallel", "flock", "strace", "unshare", "chroot", "script", "trap",
+		"taskset", "chrt", "setarch", "prlimit", "systemd-run", "fakeroot", "unbuffer", "su", "runuser", "nsenter", "bwrap", "ltrace", "chronic", "uv", "poetry", "pipenv", "npx", "bunx", "caffeinate",
 	}
 
 	// fileOptions name a file that a program runs which is no interpreter of files
@@ -68,6 +69,8 @@ func (s *scripts) command(words []string, depth int) {
 		}
 		if slices.Contains(wrapperNames, name) {
 			s.wrapped(args, depth)
+		} else {
+			s.behind(args, depth)
 		}
 	}
 }
@@ -216,6 +219,17 @@ func (s *scripts) afterExec(args []string, depth int) {
 	}
 }
 
+// behind looks for a shell or interpreter among the arguments of a program that is
+// not known to run others, as many more do: taskset, su, systemd-run, a trap.
+func (s *scripts) behind(args []string, depth int) {
+	for i, arg := range args {
+		if isShell(arg) || isInterpreter(arg) {
+			s.command(args[i:], depth+1)
+			return
+		}
+	}
+}
+
 // wrapped looks at the command in the arguments of a program that runs it. Where
 // options may take words, more than one place may be its beginning.
 func (s *scripts) wrapped(args []string, depth int) {
@@ -223,6 +237,9 @@ func (s *scripts) wrapped(args []string, depth int) {
 	for i, arg := range args {
 		if strings.ContainsAny(arg, " \t\n") { // env -S, flock -c, watch
 			s.script(arg, depth+1)
+			if !s.exists(arg) {
+				continue // it is no program whose name has a blank
+			}
 		}
 		name, _, assigned := strings.Cut(arg, "=")
 		if strings.HasPrefix(arg, "-") || assigned && !strings.Contains(name, "/") {

@@ -57,6 +57,11 @@ func TestWhatACommandRuns(t *testing.T) {
 		want    []string
 	}{
 		{"./x.sh", []string{"x.sh"}},
+		{"taskset 1 ./x.sh", []string{"x.sh"}},
+		{"su -c 'cd /; ./x.sh'", []string{"x.sh"}},
+		{"trap './x.sh' EXIT", []string{"x.sh"}},
+		{"trap 'bash ./x.sh' EXIT", []string{"x.sh"}},
+		{"somewrapper -q bash x.sh", []string{"x.sh"}},
 		{"python3 -E ./z.py", []string{"z.py"}},
 		{"php -c php.ini z.py", []string{"z.py"}},
 		{"lua -e x=1 z.py", []string{"z.py"}},
