@@ -18,7 +18,8 @@ var (
 	// wrapperNames run the command in their arguments.
 	wrapperNames = []string{
 		"command", "builtin", "exec", "nohup", "setsid", "busybox", "nice", "ionice", "time", "env", "timeout", "stdbuf", "sudo", "doas",
-		"xargs", "watch", "parallel", "flock", "strace", "unshare", "chroot", "script", "uv", "poetry", "pipenv", "npx", "bunx", "caffeinate",
+		"xargs", "watch", "parallel", "flock", "strace", "unshare", "chroot", "script", "trap",
+		"taskset", "chrt", "setarch", "prlimit", "systemd-run", "fakeroot", "unbuffer", "su", "runuser", "nsenter", "bwrap", "ltrace", "chronic", "uv", "poetry", "pipenv", "npx", "bunx", "caffeinate",
 	}
 
 	// fileOptions name a file that a program runs which is no interpreter of files
@@ -44,6 +45,9 @@ func (s *scripts) command(words []string, depth int) {
 	if len(words) == 0 || !s.step() {
 		return
 	}
+	if words[0] == "" { // it is computed, and may be a shell: $(which python3) x.py
+		s.operands(words[1:])
+	}
 	s.program(words[0])
 	name, args := programName(words[0]), words[1:]
 	switch {
@@ -61,10 +65,12 @@ func (s *scripts) command(words []string, depth int) {
 		s.afterExec(args, depth)
 	default:
 		if isInterpreter(words[0]) {
-			s.interpreter(args)
+			s.interpreter(name, args)
 		}
 		if slices.Contains(wrapperNames, name) {
 			s.wrapped(args, depth)
+		} else {
+			s.behind(args, depth)
 		}
 	}
 }
@@ -121,16 +127,38 @@ func (s *scripts) shell(args []string, depth int) {
 	s.operands(args)
 }
 
+// codeOptions are those behind which an interpreter's code stands, in the place of
+// a file. The same letters are other options to others: -E hides nothing of python.
+var codeOptions = map[string][]string{
+	"python": {"-c", "-m"}, "pypy": {"-c", "-m"}, "perl": {"-e", "-E"}, "ruby": {"-e"}, "php": {"-r"},
+	"node": {"-e", "--eval", "-p", "--print"}, "nodejs": {"-e", "--eval", "-p", "--print"},
+	"bun": {"-e", "--eval", "-p", "--print"}, "osascript": {"-e"}, "rscript": {"-e"}, "julia": {"-e", "-E"}, "elixir": {"-e"},
+}
+
 // interpreter looks at the arguments of another interpreter, up to code that
 // stands in them.
-func (s *scripts) interpreter(args []string) {
+func (s *scripts) interpreter(name string, args []string) {
 	for i, arg := range args {
-		if slices.Contains([]string{"-c", "-e", "-E", "-m", "--eval"}, arg) {
-			args = args[:i]
-			break
+		if !slices.Contains(codeOptions[name], arg) {
+			continue
 		}
+		if arg == "-m" && i+1 < len(args) {
+			s.module(args[i+1])
+		}
+		args = args[:i]
+		break
 	}
 	s.operands(args)
+}
+
+// module takes the files that python may find a module in, from where it stands.
+func (s *scripts) module(name string) {
+	path := strings.ReplaceAll(name, ".", "/")
+	for _, file := range []string{path + ".py", path + "/__main__.py", path + "/__init__.py"} {
+		if s.exists(file) {
+			s.add(candidate{word: file})
+		}
+	}
 }
 
 // operands takes the words up to the first that names a file. One that follows
@@ -191,6 +219,17 @@ func (s *scripts) afterExec(args []string, depth int) {
 	}
 }
 
+// behind looks for a shell or interpreter among the arguments of a program that is
+// not known to run others, as many more do: taskset, su, systemd-run, a trap.
+func (s *scripts) behind(args []string, depth int) {
+	for i, arg := range args {
+		if isShell(arg) || isInterpreter(arg) {
+			s.command(args[i:], depth+1)
+			return
+		}
+	}
+}
+
 // wrapped looks at the command in the arguments of a program that runs it. Where
 // options may take words, more than one place may be its beginning.
 func (s *scripts) wrapped(args []string, depth int) {
@@ -198,6 +237,9 @@ func (s *scripts) wrapped(args []string, depth int) {
 	for i, arg := range args {
 		if strings.ContainsAny(arg, " \t\n") { // env -S, flock -c, watch
 			s.script(arg, depth+1)
+			if !s.exists(arg) {
+				continue // it is no program whose name has a blank
+			}
 		}
 		name, _, assigned := strings.Cut(arg, "=")
 		if strings.HasPrefix(arg, "-") || assigned && !strings.Contains(name, "/") {

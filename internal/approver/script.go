@@ -44,7 +44,10 @@ type scripts struct {
 	found   []candidate
 	steps   int
 	size    int
-	tooMuch bool // it was not looked through to its end
+	// computed says that some text is run which the script does not name in one
+	// place: then every word of it may.
+	computed bool
+	tooMuch  bool // it was not looked through to its end
 }
 
 func newScripts(cwd string, environ func(string) string) *scripts {
@@ -135,6 +138,9 @@ func (s *scripts) script(text string, depth int) {
 	if file == nil {
 		return
 	}
+	before := s.computed
+	s.computed = false
+	defer func() { s.computed = s.computed || before }()
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -148,13 +154,19 @@ func (s *scripts) script(text string, depth int) {
 		}
 		return true
 	})
+	if s.computed {
+		s.crude(text)
+	}
 }
 
-// crude takes every word of a text for one that may be run.
+// crude takes every word of a text for one that may be run, also behind something
+// computed: "$(pwd)/x.sh".
 func (s *scripts) crude(text string) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>\"'`{}$=", r) }) {
-		if s.exists(word) {
-			s.add(candidate{word: word})
+		for _, word := range []string{word, strings.TrimLeft(word, "/")} {
+			if s.exists(word) {
+				s.add(candidate{word: word})
+			}
 		}
 	}
 }
@@ -166,12 +178,29 @@ func (s *scripts) call(c *syntax.CallExpr, depth int) {
 	for i, w := range c.Args {
 		words[i] = s.word(w)
 	}
-	if len(words) > 0 && (isShell(words[0]) || isInterpreter(words[0]) || isSourcing(words[0])) {
+	if runs := slices.IndexFunc(words, func(w string) bool { return isShell(w) || isInterpreter(w) || isSourcing(w) }); runs >= 0 {
 		for _, w := range c.Args {
 			s.inside(w)
 		}
+		s.computes(c.Args[runs+1:])
 	}
 	s.command(words, depth)
+}
+
+// computes notes that what a shell runs is computed where no text says to what: a
+// loop's variable, an argument of a function.
+func (s *scripts) computes(args []*syntax.Word) {
+	for _, w := range args {
+		syntax.Walk(w, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.ParamExp:
+				s.computed = s.computed || n.Param != nil && s.variable(n.Param.Value) == ""
+			case *syntax.CmdSubst, *syntax.ProcSubst:
+				s.computed = true
+			}
+			return true
+		})
+	}
 }
 
 // inside takes the words of commands within a word, whose output is to be run,
@@ -202,11 +231,14 @@ func (s *scripts) wordsOf(n syntax.Node) {
 
 // input looks at what a command reads: to a shell it is a script.
 func (s *scripts) input(stmt *syntax.Stmt) {
+	call, _ := stmt.Cmd.(*syntax.CallExpr)
 	for _, r := range stmt.Redirs {
+		if call != nil && s.runsInput(call) && (r.Hdoc != nil || r.Op == syntax.WordHdoc || r.Op == syntax.RdrIn && s.word(r.Word) == "") {
+			s.computed = true // a script of its own, or another command's output
+		}
 		if r.Op != syntax.RdrIn || r.Word == nil {
 			continue
 		}
-		call, _ := stmt.Cmd.(*syntax.CallExpr)
 		s.add(candidate{word: s.word(r.Word), optional: call == nil || !s.runsInput(call)})
 	}
 }
@@ -216,9 +248,13 @@ func (s *scripts) pipe(b *syntax.BinaryCmd) {
 	if b.Op != syntax.Pipe && b.Op != syntax.PipeAll {
 		return
 	}
-	if call, ok := b.Y.Cmd.(*syntax.CallExpr); ok && s.runsInput(call) {
-		s.wordsOf(b.X)
-	}
+	syntax.Walk(b.Y, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && s.runsInput(call) {
+			s.wordsOf(b.X)
+			s.computed = true // what is piped may be a script that names others
+		}
+		return true
+	})
 }
 
 // runsInput reports whether a command runs what it reads: a shell, or a bare
