@@ -50,7 +50,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a NUL", "A=sk-secret\x00", "NUL"},
 		{"a file over 64 KiB", "A=sk-secret" + strings.Repeat("x", MaxSize), "larger than"},
 	} {
-		t.Run("CL-20 "+row.name+" is refused without its text", func(t *testing.T) {
+		t.Run("AP-67 CL-20 "+row.name+" is refused without its text", func(t *testing.T) {
 			t.Parallel()
 			_, err := Parse("p", []byte(row.text))
 			if protocol.CodeOf(err) != protocol.EnvFileInvalid || !strings.Contains(err.Error(), row.detail) || strings.Contains(err.Error(), "sk-secret") {

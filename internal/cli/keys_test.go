@@ -68,13 +68,13 @@ func TestWhereKeysComeFrom(t *testing.T) {
 		env  []string
 		want string // the key that the provider sees; "" when nothing starts
 	}{
-		{"PV-7 PO-80 a file that the group can read is refused, and nothing of it is used", 0o640, nil, ""},
+		{"AP-66 PV-7 PO-80 a file that the group can read is refused, and nothing of it is used", 0o640, nil, ""},
 		{"PV-7 one that others can write is refused as well", 0o602, nil, ""},
 		{"PV-7 it is refused even where the environment has the key", 0o604, []string{"K=" + fromEnv}, ""},
 		{"PV-7 PO-80 a private file's key is used", 0o600, nil, fromFile},
 		{"PV-7 PO-80 one that only its owner can read as well", 0o400, nil, fromFile},
-		{"PV-7 PV-68 the environment's wins", 0o600, []string{"K=" + fromEnv}, fromEnv},
-		{"PV-7 an empty variable is filled up", 0o600, []string{"K="}, fromFile},
+		{"AP-83 PV-7 PV-68 the environment's wins", 0o600, []string{"K=" + fromEnv}, fromEnv},
+		{"AP-83 PV-7 an empty variable is filled up", 0o600, []string{"K="}, fromFile},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

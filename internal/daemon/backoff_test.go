@@ -61,7 +61,7 @@ func byHand(t *testing.T, commands map[string]string) (*companions, *handClock, 
 	dir := t.TempDir()
 	clock := &handClock{at: time.Unix(1_000_000, 0), due: make(chan *handTimer, 64)}
 	cs := &companions{
-		folder: filepath.Join(dir, "state.sqlite.companions"), home: dir, env: []string{"PATH=" + os.Getenv("PATH")},
+		folder: filepath.Join(dir, "state.sqlite.companions"), home: dir, self: os.Args[0], env: []string{"PATH=" + os.Getenv("PATH")},
 		log: slog.New(slog.NewTextHandler(io.Discard, nil)), now: clock.now, after: clock.after,
 	}
 	for name, script := range commands {

@@ -145,7 +145,7 @@ func TestBotSocket(t *testing.T) {
 		k.ask(nil, "stats", "")
 		k.ask(nil, "history_items", fmt.Sprintf(`"bot":"Ada","nodes":[%d]`, *b.inspect("Ada").Head))
 	})
-	t.Run("PR-61 what it submits is from the bot", func(t *testing.T) {
+	t.Run("AP-78 PR-61 what it submits is from the bot", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "")
 		ada, bob := b.inspect("Ada"), b.make("Bob", `"sandbox":"read-only"`)

@@ -36,6 +36,7 @@ type companions struct {
 	db     *store.Store
 	folder string
 	home   string
+	self   string   // the daemon's own program
 	env    []string // the daemon's own, without what names a companion
 	log    *slog.Logger
 	now    func() time.Time
@@ -91,7 +92,7 @@ func (d *Daemon) newCompanions() (*companions, error) {
 		return nil, err
 	}
 	cs := &companions{
-		db: d.store, folder: d.opt.Store + ".companions", home: home, log: d.opt.Log, now: time.Now,
+		db: d.store, folder: d.opt.Store + ".companions", home: home, self: d.opt.Engine.Self, log: d.opt.Log, now: time.Now,
 		after: func(wait time.Duration, f func()) stopper { return time.AfterFunc(wait, f) },
 	}
 	for _, v := range os.Environ() {
@@ -192,17 +193,21 @@ func (cs *companions) launch(c *companion) (*companionRun, error) {
 	}
 	defer out.Close()
 	env := append(slices.Clone(cs.env), "AGENT_COMPANION="+c.spec.Name)
-	group, err := tool.StartGroup(c.spec.Command, env, cs.home, null, out)
+	group, err := tool.StartGroup(cs.self, c.spec.Command, env, cs.home, null, out, func(pid int) { cs.note(c, pid) })
 	if err != nil {
 		out.Close()
 		log.finish()
 		return nil, fmt.Errorf("%s: %w", c.spec.Command[0], err)
 	}
 	c.program = now
-	if err := noteCompanion(cs.path(c, ".pid"), group.PID()); err != nil {
+	return &companionRun{group: group, log: log, over: make(chan struct{})}, nil
+}
+
+// note writes down which process a companion is, before its program runs there.
+func (cs *companions) note(c *companion, pid int) {
+	if err := noteCompanion(cs.path(c, ".pid"), pid); err != nil {
 		cs.log.Warn("a companion's process is not written down", "companion", c.spec.Name, "error", err)
 	}
-	return &companionRun{group: group, log: log, over: make(chan struct{})}, nil
 }
 
 func (cs *companions) path(c *companion, suffix string) string {

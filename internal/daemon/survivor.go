@@ -41,6 +41,7 @@ func noteCompanion(path string, pid int) error {
 type survivor struct {
 	pid  int
 	born string
+	note string
 }
 
 // lives reports whether the process is still there, and still that one.
@@ -49,25 +50,36 @@ func (s survivor) lives() bool {
 	return ok && born == s.born
 }
 
-// survivors are the companions that an earlier daemon left running, and takes
-// their notes away: this daemon has the store's lock, so all of them are.
+// survivors are the companions that an earlier daemon left running: this daemon
+// has the store's lock, so all of them are. The other notes are taken away; those
+// of survivors stay until they are gone, so that a daemon that is killed before
+// leaves them to the next one.
 func survivors(folder string) (list []survivor) {
 	notes, _ := filepath.Glob(filepath.Join(folder, "*.pid"))
 	for _, note := range notes {
-		text, err := readNote(note)
-		os.Remove(note)
-		var s survivor
-		if err != nil {
-			continue
-		}
-		if n, _ := fmt.Sscan(text, &s.pid, &s.born); n != 2 || s.pid <= 1 || !s.lives() {
-			continue
-		}
-		if group, err := unix.Getpgid(s.pid); err == nil && group == s.pid {
+		if s := (survivor{note: note}); s.read() && s.lives() && s.leads() {
 			list = append(list, s)
+		} else {
+			os.Remove(note)
 		}
 	}
 	return list
+}
+
+// read reads the note, and reports whether it names a process.
+func (s *survivor) read() bool {
+	text, err := readNote(s.note)
+	if err != nil {
+		return false
+	}
+	n, _ := fmt.Sscan(text, &s.pid, &s.born)
+	return n == 2 && s.pid > 1
+}
+
+// leads reports whether the process leads a group of its own.
+func (s survivor) leads() bool {
+	group, err := unix.Getpgid(s.pid)
+	return err == nil && group == s.pid
 }
 
 func readNote(path string) (string, error) {
@@ -108,6 +120,8 @@ func living(list []survivor) (left []survivor) {
 	for _, s := range list {
 		if s.lives() {
 			left = append(left, s)
+		} else {
+			os.Remove(s.note)
 		}
 	}
 	return left

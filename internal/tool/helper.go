@@ -15,11 +15,13 @@ import (
 )
 
 // The daemon's helper children are its own program with one of these hidden
-// verbs, and with helperMark as their whole environment: without that the verb
-// is refused, so that nobody comes upon one by accident.
+// verbs, and with helperMark in their environment, which for all but verbHeld is
+// the whole of it: without that the verb is refused, so that nobody comes upon
+// one by accident.
 const (
 	verbRead    = "internal-read"    // PATH: copies the file to stdout
 	verbPicture = "internal-picture" // stdin, a picture, to stdout as it is to be kept
+	verbHeld    = "internal-held"    // PROGRAM [ARGUMENT...]: becomes it, once it may (group.go)
 )
 
 const (
@@ -39,7 +41,9 @@ const (
 const helperTime = 60 * time.Second
 
 // IsHelper reports whether a command's first argument is a helper's verb.
-func IsHelper(verb string) bool { return verb == verbRead || verb == verbPicture }
+func IsHelper(verb string) bool {
+	return verb == verbRead || verb == verbPicture || verb == verbHeld
+}
 
 // HelperMain is the main function of a helper child: args are its verb and what
 // follows. It returns the exit code.
@@ -56,6 +60,8 @@ func HelperMain(args []string) int {
 			break
 		}
 		code, err = pictureChild(os.Stdin, os.Stdout)
+	case meant && len(args) >= 2 && args[0] == verbHeld:
+		return heldMain(args[1:])
 	default:
 		code, err = exitUsage, errors.New("a helper of the daemon; not for direct use")
 	}
