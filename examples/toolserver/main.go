@@ -32,8 +32,9 @@ func main() {
 	defer stop()
 	c := &client.Client{Starter: &client.Starter{}}
 	defer c.Close()
+	ctx, unserved := context.WithCancelCause(ctx) // a turn whose tool nobody serves would wait for ever
 	go func() {
-		log.Fatal(c.ServeTools(ctx, noteDown.Tag, client.ServeOptions{}, serve))
+		unserved(c.ServeTools(ctx, noteDown.Tag, client.ServeOptions{}, serve))
 	}()
 	if err := run(ctx, c, strings.Join(os.Args[1:], " ")); err != nil {
 		log.Fatal(err)

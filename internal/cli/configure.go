@@ -64,7 +64,7 @@ func (f *configure) declare() {
 	f.sandbox.declare(t, ofVerb, sandboxOfBot)
 	t.rulesFlag(&f.rules, ofVerb)
 	t.toggle(&f.noRules, "no-rules", "it has no command rules")
-	f.gates.declare(t, ofVerb)
+	f.gates.declare(t, ofVerb, gateOfKnown)
 	t.filled(&f.gatesFile, "gates", "FILE", "its gates: a JSON list in place of those it has; - for standard input, [] for none")
 	t.path(&f.clientTools, "client-tools", "FILE", "the tools that programs serve to it: a JSON list in place of the one it has; [] for none")
 }

@@ -26,7 +26,7 @@ var forkVerb = verb{
 		t.number(&budget, "budget-tokens", 1, mostInteger, "tokens it may use in all; default no bound")
 		t.list(&r.Allow, "allow", "LIST", "the tools it may call, of those that its source may; empty for none")
 		sandbox.declare(t, ofVerb, sandboxOfFork)
-		gate.declare(t, ofVerb)
+		gate.declare(t, ofVerb, gateOfFork)
 		own.shorthands(t, ofVerb, "retain-turns")
 		own.set(t, ofVerb)
 		return func(ctx context.Context, _ []string) error {

@@ -20,6 +20,14 @@ const (
 	approvalAuto   = "auto"
 )
 
+// What --approval says of a line that does not give it: only a bot that is made
+// takes the environment's.
+const (
+	gateOfNew   = "default AGENT_APPROVAL, else full"
+	gateOfFork  = "this gate is added to its source's; default AGENT_APPROVAL, else full"
+	gateOfKnown = "in place of the gates it has, which stay when this is left out"
+)
+
 // autoExpireMS is how long a call waits for the automatic approver.
 const autoExpireMS = 120_000
 
@@ -30,8 +38,10 @@ type gateFlags struct {
 	expire *int64
 }
 
-func (g *gateFlags) declare(t *table, in group) {
-	t.choice(&g.mode, "approval", "who judges its calls; full: nobody, manual: a person, auto: a model; default AGENT_APPROVAL, else full", approvalFull, approvalManual, approvalAuto).in(in)
+// declare declares them; without says what a bot has whose line has no
+// --approval.
+func (g *gateFlags) declare(t *table, in group, without string) {
+	t.choice(&g.mode, "approval", "who judges its calls; full: nobody, manual: a person, auto: a model; "+without, approvalFull, approvalManual, approvalAuto).in(in)
 	t.list(&g.tools, "approve", "LIST", "the tools whose calls wait; default all but history, wait, note, echo and web_search").in(in)
 	t.statedTime(&g.expire, "approve-expire-ms", time.Millisecond, 1, protocol.MaxApproveExpireMS, "milliseconds until a call that nobody judged is denied; default never, for auto 120000").in(in)
 }

@@ -96,8 +96,14 @@ func (p *pretty) event(ctx context.Context, e *protocol.Event) error {
 		return p.toolStarted(e)
 	case protocol.KindToolCompleted:
 		return p.toolCompleted(ctx, e)
+	case protocol.KindToolRequested:
+		return p.toolRequested(e)
 	case protocol.KindApprovalRequested:
 		return p.approvalRequested(ctx, e)
+	case protocol.KindStepDecided:
+		return p.stepDecided(e)
+	case protocol.KindStepCompleted:
+		return p.stepCompleted(e)
 	case protocol.KindWebSearch:
 		var w protocol.WebSearch
 		if err := e.Decode(&w); err != nil || w.Query+w.URL == "" {

@@ -73,7 +73,7 @@ func (r *run) declare(t *table) {
 	t.filled(&n.compactionModel, "compaction-model", "P/M", "the model that summarizes; default its own").in(ofNewBot)
 	t.toggle(&n.noCompaction, "no-compaction", "never summarize").in(ofNewBot)
 	t.toggle(&n.fallbacks, "fallbacks", "let the provider answer with another model").in(ofNewBot)
-	n.gate.declare(t, ofNewBot)
+	n.gate.declare(t, ofNewBot, gateOfNew)
 	n.sandbox.declare(t, ofNewBot, sandboxOfNew)
 	t.rulesFlag(&n.rules, ofNewBot)
 	t.path(&n.clientTools, "client-tools", "FILE", "tools that programs serve to it: a JSON list").in(ofNewBot)
