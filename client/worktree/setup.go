@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -78,8 +79,20 @@ func (t *Tree) Setup(ctx context.Context, o SetupOptions) error {
 		return protocol.Fail(protocol.SetupFailed, path+" is executable and no program; begin it with a line such as #!/bin/sh")
 	case err != nil:
 		return protocol.Fail(protocol.SetupFailed, path+": "+reason(err)+"; what it printed went to standard error")
+	case !t.hasWorkspace():
+		return protocol.Fail(protocol.SetupFailed, path+" took "+t.Workspace+" away, in which the bot was to work")
 	}
 	return nil
+}
+
+// hasWorkspace reports whether the bot's folder is still the one that was found.
+func (t *Tree) hasWorkspace() bool {
+	real, err := filepath.EvalSymlinks(t.Workspace)
+	if err != nil || real != t.Workspace {
+		return false
+	}
+	info, err := os.Lstat(real)
+	return err == nil && info.IsDir()
 }
 
 // command runs the file itself when it is executable, else sh on it.

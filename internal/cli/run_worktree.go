@@ -48,7 +48,11 @@ func (r *run) createInTree(ctx context.Context, c *protocol.Create) error {
 	}
 	r.app.undoing.Lock()
 	defer r.app.undoing.Unlock()
-	tree, err := r.plan.Make(ctx, worktree.SetupOptions{Output: r.app.stderr, Keys: r.keyVariables()})
+	// What a checkout's setup prints is as foreign as what a model says, and what it
+	// leaves running gets our pipe and not the caller's terminal.
+	out := &filter{to: r.app.stderr}
+	tree, err := r.plan.Make(ctx, worktree.SetupOptions{Output: out, Keys: r.keyVariables()})
+	out.Flush()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -175,6 +176,38 @@ cat > stdin
 	})
 }
 
+// TestSetupOutput reads all that the command says: its end comes only when nobody
+// holds its outputs any more.
+func TestSetupOutput(t *testing.T) {
+	t.Parallel()
+	for _, flag := range [][]string{nil, {"--pretty"}} {
+		t.Run(fmt.Sprintf("what a setup prints moves no cursor, and what it leaves running holds no output %v", flag), func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t, "AGENT_MODEL=t/do")
+			g.setup(g.checkout(), `printf 'a\033[2Jb\rc\342\200\256d\033]52;c;eA==\007\n'
+setsid sleep 600 &
+echo $! > "$HOME/left"
+`)
+			r := g.run(slices.Concat([]string{"run"}, flag, []string{"--new", "--worktree", "--bot", "w", "--workspace", filepath.Join(g.dir, "src"), "hi"})...)
+			pid, err := os.ReadFile(filepath.Join(g.home, "left"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer syscall.Kill(n, syscall.SIGKILL)
+			if r.status != 0 || !strings.Contains(r.stderr, `a\u{1b}[2Jb\rc\u{202e}d\u{1b}]52;c;eA==\u{7}`+"\n") || strings.ContainsAny(r.stderr, "\x1b\r\x07\u202e") {
+				t.Errorf("exit %d: %q", r.status, r.stderr)
+			}
+			if syscall.Kill(n, 0) != nil {
+				t.Error("what the setup left did not run on: the test shows nothing")
+			}
+		})
+	}
+}
+
 func TestWorktreeThatComesToNothing(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, "AGENT_MODEL=t/do")
@@ -190,6 +223,8 @@ func TestWorktreeThatComesToNothing(t *testing.T) {
 		{"CL-72 a setup that exits 3", "w", "touch x; exit 3", nil, "setup_failed", "exit status 3"},
 		{"a setup that makes its folder unwritable", "w", "mkdir d; touch d/x; chmod 500 d; exit 3", nil, "setup_failed", "exit status 3"},
 		{"a setup that takes the worktree apart", "w", "rm .git; exit 3", nil, "setup_failed", "exit status 3"},
+		{"a setup that removes it and says all is well", "w", `rm -rf "$PWD"`, nil, "setup_failed", "took "},
+		{"a setup that puts a link in its place", "w", `mv "$PWD" "$PWD.x"; ln -s /tmp "$PWD"; rm -rf "$PWD.x"`, nil, "setup_failed", "took "},
 		{"a setup that commits", "w", "git commit --quiet --allow-empty -m x; exit 3", nil, "setup_failed", "exit status 3"},
 		{"CL-72 outside git", "w", "", []string{"--workspace", outside}, "worktree_needs_git", "outside"},
 		{"CL-72 a name with two dots", "a..b", "", nil, "invalid_name", "a..b"},
