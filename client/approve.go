@@ -132,24 +132,11 @@ func (s *ApprovalServer) sort(calls []protocol.Approval) {
 	}
 }
 
-// renew keeps the lease until the server ends, or ends it when the lease is
-// lost.
+// renew keeps the lease until the server ends.
 func (s *ApprovalServer) renew(lease time.Duration) {
-	tick := time.NewTicker(max(lease/5, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := s.session.Do(s.ctx, protocol.OpRenewApprovals, &protocol.RenewApprovals{Tag: s.tag, Lease: s.lease}, nil)
-		if err != nil && s.ctx.Err() == nil {
-			s.c.logf("serve %s: %v", s.tag, protocol.CodeOf(err))
-			s.end(err)
-			return
-		}
-	}
+	s.c.keepLease(s.ctx, s.end, s.tag, lease, func() error {
+		return s.session.Do(s.ctx, protocol.OpRenewApprovals, &protocol.RenewApprovals{Tag: s.tag, Lease: s.lease}, nil)
+	})
 }
 
 // Lease is the number under which this server answers.

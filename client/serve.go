@@ -148,21 +148,27 @@ func (s *toolServer) why(err error) error {
 	return contextError(s.ctx, protocol.OpServeTools)
 }
 
-// renew keeps the lease until the server ends, or ends it when the lease is
-// lost.
+// renew keeps the lease until the server ends.
 func (s *toolServer) renew() {
-	tick := time.NewTicker(max(s.o.Lease/5, time.Millisecond))
+	s.c.keepLease(s.ctx, s.end, s.tag, s.o.Lease, func() error {
+		return s.session.Do(s.ctx, protocol.OpRenewTools, &protocol.RenewTools{Tag: s.tag, Lease: s.lease}, nil)
+	})
+}
+
+// keepLease renews a tag's lease until ctx ends, or ends it with why the lease is
+// lost.
+func (c *Client) keepLease(ctx context.Context, end context.CancelCauseFunc, tag string, lease time.Duration, renew func() error) {
+	tick := time.NewTicker(max(lease/5, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		err := s.session.Do(s.ctx, protocol.OpRenewTools, &protocol.RenewTools{Tag: s.tag, Lease: s.lease}, nil)
-		if err != nil && s.ctx.Err() == nil {
-			s.c.logf("serve %s: %v", s.tag, protocol.CodeOf(err))
-			s.end(err)
+		if err := renew(); err != nil && ctx.Err() == nil {
+			c.logf("serve %s: %v", tag, protocol.CodeOf(err))
+			end(err)
 			return
 		}
 	}
