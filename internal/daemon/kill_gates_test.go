@@ -35,11 +35,7 @@ func TestKillAroundVerdicts(t *testing.T) {
 			j.make("Ada", manual)
 			j.p.kill()
 			for _, kill := range []int{at, again, 0} {
-				h.env = nil
-				if kill > 0 {
-					text, _ := json.Marshal(faultPlan{Points: aroundCommits, Kill: kill})
-					h.env = []string{planVar + "=" + string(text)}
-				}
+				h.dieAt(kill)
 				j.live(kill == 0)
 			}
 			if j.check(); at < judgedCommits/2 && j.died == 0 {
@@ -59,29 +55,47 @@ type judge struct {
 
 // live drives one daemon until it dies or the turn is over.
 func (j *judge) live(last bool) {
-	p := j.launch()
+	if j.lives(j.drive, last) {
+		j.died++
+	}
+	if !last {
+		j.sound()
+	}
+}
+
+// dieAt has the next daemon killed at a point around commits, 0 for none.
+func (h *host) dieAt(point int) {
+	h.env = nil
+	if point > 0 {
+		text, _ := json.Marshal(faultPlan{Points: aroundCommits, Kill: point})
+		h.env = []string{planVar + "=" + string(text)}
+	}
+}
+
+// lives starts a daemon and drives it until it dies by its plan or the turn is
+// over, and reports whether it died. The last one goes on, with a session.
+func (g *gated) lives(drive func() bool, last bool) (died bool) {
+	p := g.launch()
 	if _, err := p.stdout.ReadBytes('\n'); err != nil {
 		p.cmd.Wait()
 		close(p.exited)
-		j.died++
-		j.sound()
-		return
+		return true
 	}
 	go func() {
 		p.cmd.Wait()
 		close(p.exited)
 	}()
-	j.p = p
-	if !j.drive() {
+	g.p = p
+	if !drive() {
 		<-p.exited
-		j.died++
+		died = true
 	}
 	if last {
-		j.attach()
-		return
+		g.attach()
+	} else {
+		p.kill()
 	}
-	p.kill()
-	j.sound()
+	return died
 }
 
 // sound checks that nothing ran that nobody allowed.

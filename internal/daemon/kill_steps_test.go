@@ -36,11 +36,7 @@ func TestKillAroundSteps(t *testing.T) {
 				h.workspace, memoryTool(`,"gated":false`), memoryGate))
 			w.p.kill()
 			for _, kill := range []int{at, again, 0} {
-				h.env = nil
-				if kill > 0 {
-					text, _ := json.Marshal(faultPlan{Points: aroundCommits, Kill: kill})
-					h.env = []string{planVar + "=" + string(text)}
-				}
+				h.dieAt(kill)
 				w.live(kill == 0)
 			}
 			if w.check(); at < steppedCommits/3 && w.died == 0 {
@@ -61,27 +57,9 @@ type stepWorld struct {
 
 // live drives one daemon until it dies or the turn is over.
 func (w *stepWorld) live(last bool) {
-	p := w.launch()
-	if _, err := p.stdout.ReadBytes('\n'); err != nil {
-		p.cmd.Wait()
-		close(p.exited)
-		w.died++
-		return
-	}
-	go func() {
-		p.cmd.Wait()
-		close(p.exited)
-	}()
-	w.p = p
-	if !w.drive() {
-		<-p.exited
+	if w.lives(w.drive, last) {
 		w.died++
 	}
-	if last {
-		w.attach()
-		return
-	}
-	p.kill()
 }
 
 // wire is a session with a daemon that may die at any time: what is read then is
