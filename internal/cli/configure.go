@@ -2,16 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"slices"
 
 	"agent/protocol"
-
-	"github.com/go-json-experiment/json"
 )
 
 var configureVerb = verb{
@@ -180,7 +174,7 @@ func (f *configure) request() (*protocol.Configure, error) {
 		r.Settings = protocol.Set(*set)
 	}
 	if f.clientTools != "" {
-		list, err := readClientTools(f.clientTools)
+		list, err := f.app.readClientTools(f.clientTools)
 		if err != nil {
 			return nil, err
 		}
@@ -201,35 +195,8 @@ func change[T comparable](value T, clear bool) protocol.Opt[T] {
 	return protocol.Set(value)
 }
 
-// readClientTools reads a JSON list of tools that programs serve. What the
-// daemon can judge it judges; here the file has the list's form, since a field
-// that is misspelt must not be lost.
-func readClientTools(path string) ([]protocol.ClientTool, error) {
-	wrong := func(why string) error {
-		return protocol.Fail(protocol.InvalidClientTool, "--client-tools "+path+": "+why)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, wrong(err.Error())
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, protocol.MaxLine+1))
-	switch {
-	case err != nil:
-		return nil, wrong(err.Error())
-	case len(text) > protocol.MaxLine:
-		return nil, wrong(fmt.Sprintf("it is over %d bytes", protocol.MaxLine))
-	}
-	list := []protocol.ClientTool{}
-	if err := json.Unmarshal(text, &list, json.RejectUnknownMembers(true)); err != nil {
-		return nil, wrong("it is no JSON list of tools with name, description, parameters, tag, gated and expire_ms: " + err.Error())
-	}
-	if list == nil { // null
-		return nil, wrong("it is null; [] is no tools")
-	}
-	return list, nil
+// readClientTools reads a list of tools that programs serve.
+func (a *app) readClientTools(path string) ([]protocol.ClientTool, error) {
+	return readList[protocol.ClientTool](a, "--client-tools", path, protocol.InvalidClientTool,
+		"tools with name, description, parameters, tag, gated and expire_ms")
 }

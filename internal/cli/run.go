@@ -138,7 +138,7 @@ func (r *run) composed() (*protocol.Create, error) {
 		}
 	}
 	if n.clientTools != "" {
-		if c.ClientTools, err = readClientTools(n.clientTools); err != nil {
+		if c.ClientTools, err = r.app.readClientTools(n.clientTools); err != nil {
 			return nil, err
 		}
 	}

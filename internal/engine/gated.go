@@ -281,11 +281,7 @@ func (t *task) askAlone(call *model.Call, j *judgement, was *approvalRow) (refus
 		return nil, err
 	}
 	*j = again
-	var node int64
-	err = t.e.read(t.ctx, "call_node", func(c *store.Conn) (err error) {
-		node, err = t.callNode(c, call.ID)
-		return err
-	})
+	node, err := t.nodeOf(call.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -135,11 +135,7 @@ func (t *task) serve(call *model.Call, decl *protocol.ClientTool, rest []model.C
 
 // announceServed commits that the call is under way, with its event.
 func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool, judged *approvalRow) (sc *servedCall, err error) {
-	var node int64
-	err = t.e.read(t.ctx, "call_node", func(c *store.Conn) (err error) {
-		node, err = t.callNode(c, call.ID)
-		return err
-	})
+	node, err := t.nodeOf(call.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +158,15 @@ func (t *task) announceServed(call *model.Call, decl *protocol.ClientTool, judge
 		return setServed(tx, t.turn, call.ID, &row)
 	})
 	return sc, err
+}
+
+// nodeOf is callNode in a read of its own.
+func (t *task) nodeOf(callID string) (node int64, err error) {
+	err = t.e.read(t.ctx, "call_node", func(c *store.Conn) (err error) {
+		node, err = t.callNode(c, callID)
+		return err
+	})
+	return node, err
 }
 
 // callNode finds the item of the turn's newest round that made a call.
