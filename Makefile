@@ -42,6 +42,7 @@ need-test:
 build:
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X agent/internal/cli.Version=$(VERSION)' -o bin/agent ./cmd/agent
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X agent/internal/sonny/cli.Version=$(VERSION)' -o bin/sonny ./cmd/sonny
 
 install: build
 	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'

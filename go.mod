@@ -20,7 +20,12 @@ require (
 	zombiezen.com/go/sqlite v1.4.2
 )
 
-require github.com/coder/websocket v1.8.15
+require (
+	github.com/clipperhouse/displaywidth v0.11.0
+	github.com/coder/websocket v1.8.15
+)
+
+require github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 
 require (
 	github.com/aws/smithy-go v1.28.9 // indirect
@@ -30,7 +35,7 @@ require (
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/spf13/pflag v1.0.9
 	golang.org/x/text v0.44.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	modernc.org/libc v1.80.1

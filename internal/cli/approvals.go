@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -114,33 +115,33 @@ func (p *pretty) approvalRequested(ctx context.Context, e *protocol.Event) error
 // arguments are not cut.
 func waitingCall(c *protocol.Approval, whole bool, target string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "⏸ %s%s\n", oneLine(c.Name), why(c))
-	fmt.Fprintf(&b, "  %s, turn %d\n", oneLine(c.Bot), c.Turn)
+	fmt.Fprintf(&b, "⏸ %s%s\n", termsafe.OneLine(c.Name), why(c))
+	fmt.Fprintf(&b, "  %s, turn %d\n", termsafe.OneLine(c.Bot), c.Turn)
 	step := ""
 	if c.Step != "" {
-		fmt.Fprintf(&b, "  step %s of call %s\n", oneLine(c.Step), oneLine(c.CallID))
-		step = " " + shellWord("--step="+c.Step)
+		fmt.Fprintf(&b, "  step %s of call %s\n", termsafe.OneLine(c.Step), termsafe.OneLine(c.CallID))
+		step = " " + termsafe.ShellWord("--step="+c.Step)
 	}
 	for _, path := range c.Target {
-		fmt.Fprintf(&b, "  outside: %s\n", oneLine(path))
+		fmt.Fprintf(&b, "  outside: %s\n", termsafe.OneLine(path))
 	}
 	for _, rule := range c.Rules {
-		fmt.Fprintf(&b, "  rule: %s", oneLine(strings.Join(rule.Prefix, " ")))
+		fmt.Fprintf(&b, "  rule: %s", termsafe.OneLine(strings.Join(rule.Prefix, " ")))
 		if rule.Justification != "" {
-			fmt.Fprintf(&b, ": %s", oneLine(rule.Justification))
+			fmt.Fprintf(&b, ": %s", termsafe.OneLine(rule.Justification))
 		}
 		b.WriteByte('\n')
 	}
 	argumentLines(&b, c, whole)
 	for _, tag := range c.Gates {
-		fmt.Fprintf(&b, "  waits for %s since %s", oneLine(tag), clock(c.AnnouncedMS))
+		fmt.Fprintf(&b, "  waits for %s since %s", termsafe.OneLine(tag), clock(c.AnnouncedMS))
 		if c.ExpiresMS != nil {
 			fmt.Fprintf(&b, ", expires %s", clock(*c.ExpiresMS))
 		}
 		b.WriteByte('\n')
 		for _, decision := range []string{protocol.Allow, protocol.Deny} {
 			fmt.Fprintf(&b, "    agent answer%s --bot %s --turn %d %s%s --request %d --tag %s %s\n",
-				target, shellWord(c.Bot), c.Turn, shellWord("--call="+c.CallID), step, c.Request, shellWord(tag), decision)
+				target, termsafe.ShellWord(c.Bot), c.Turn, termsafe.ShellWord("--call="+c.CallID), step, c.Request, termsafe.ShellWord(tag), decision)
 		}
 	}
 	return b.Bytes()
@@ -156,10 +157,10 @@ func why(c *protocol.Approval) string {
 		text = "  caught by a rule"
 	}
 	if c.Failed != "" {
-		text += "  again, since " + oneLine(c.Failed) + " failed"
+		text += "  again, since " + termsafe.OneLine(c.Failed) + " failed"
 	}
 	if c.Justification != "" {
-		text += ": " + oneLine(fmt.Sprintf("%q", c.Justification))
+		text += ": " + termsafe.OneLine(fmt.Sprintf("%q", c.Justification))
 	}
 	return text
 }
@@ -188,22 +189,22 @@ func argumentLines(b *bytes.Buffer, c *protocol.Approval, whole bool) {
 		bodyLines(b, name+": ", text)
 	}
 	if !whole {
-		fmt.Fprintf(b, "    … cut: %s and %d more; read node %d before you decide\n", oneLine(strings.Join(c.ArgumentsCut, ", ")), c.ArgumentsOmitted, c.Node)
+		fmt.Fprintf(b, "    … cut: %s and %d more; read node %d before you decide\n", termsafe.OneLine(strings.Join(c.ArgumentsCut, ", ")), c.ArgumentsOmitted, c.Node)
 	}
 }
 
 func bodyLines(b *bytes.Buffer, name, text string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if name != "" {
-		b.WriteString("    " + oneLine(name))
+		b.WriteString("    " + termsafe.OneLine(name))
 		if len(lines) > 1 {
 			b.WriteByte('\n')
 		} else {
-			b.WriteString(shown(body, lines[0]) + "\n")
+			b.WriteString(termsafe.Block.Text(lines[0]) + "\n")
 			return
 		}
 	}
 	for _, line := range lines {
-		b.WriteString("    " + shown(body, line) + "\n")
+		b.WriteString("    " + termsafe.Block.Text(line) + "\n")
 	}
 }

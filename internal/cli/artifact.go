@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"agent/client/termsafe"
 	"agent/protocol"
 
 	"golang.org/x/term"
@@ -63,7 +64,7 @@ func (f *artifact) run(ctx context.Context, l *link) error {
 func (f *artifact) pages(ctx context.Context, l *link) error {
 	to := f.app.stdout
 	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		safe := &filter{to: to}
+		safe := termsafe.NewWriter(to)
 		defer safe.Flush()
 		to = safe
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/internal/place"
 	"agent/protocol"
 )
@@ -186,10 +187,10 @@ func (l *link) raw(ctx context.Context, op string, params any) (json.RawMessage,
 func targetFlags(target client.Target) string {
 	flags := ""
 	if def, err := defaultStore(); err != nil || def != target.Store {
-		flags += " --store " + shellWord(target.Store)
+		flags += " --store " + termsafe.ShellWord(target.Store)
 	}
 	if derived, err := client.SocketFor(target.Store); err != nil || derived != target.Socket {
-		flags += " --socket " + shellWord(target.Socket)
+		flags += " --socket " + termsafe.ShellWord(target.Socket)
 	}
 	return flags
 }

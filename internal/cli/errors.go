@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"agent/client/termsafe"
 	"agent/internal/place"
 	"agent/protocol"
 
@@ -46,7 +47,7 @@ func (a *app) say(err error) int {
 	var line []byte
 	if a.plain || a.pretty {
 		line = append(line, "agent: "...)
-		line = append(line, oneLine(e.Error())...)
+		line = append(line, termsafe.OneLine(e.Error())...)
 	} else {
 		line = appendError(line, e)
 	}

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"golang.org/x/term"
+
+	"agent/client/termsafe"
 )
 
 // grid is a table (section 6): a header, columns padded by display width, one
@@ -27,7 +29,7 @@ func newGrid(a *app, columns []string) *grid {
 
 func (g *grid) add(cells []string) {
 	for i, cell := range cells {
-		cells[i] = oneLine(cell)
+		cells[i] = termsafe.OneLine(cell)
 		g.widths[i] = max(g.widths[i], displayWidth(cells[i]))
 	}
 	g.rows = append(g.rows, cells)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agent/client/items"
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -246,13 +247,13 @@ func (h *history) pretty(ctx context.Context, l *link, nodes []protocol.Node) er
 		case p.Kind == items.Result && tools[p.CallID] != "":
 			head = tools[p.CallID]
 		}
-		b.WriteString(oneLine(head) + "\n")
+		b.WriteString(termsafe.OneLine(head) + "\n")
 		text := p.Text
 		if command := callCommand(text); p.Kind == items.Call && command != "" {
 			text = command
 		}
 		if text != "" {
-			b.WriteString(strings.TrimRight(shown(flowing, text), "\n") + "\n")
+			b.WriteString(strings.TrimRight(termsafe.Prose.Text(text), "\n") + "\n")
 		}
 		b.WriteString("\n")
 	}

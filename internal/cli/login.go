@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"agent/client/termsafe"
 	"agent/internal/model/chatgpt"
 	"agent/internal/model/chatgpt/signin"
 	"agent/protocol"
@@ -112,7 +113,7 @@ func loginError(err error) error {
 }
 
 // note says something to the person, on stderr.
-func (a *app) note(text string) { fmt.Fprintf(a.stderr, "agent: %s\n", oneLine(text)) }
+func (a *app) note(text string) { fmt.Fprintf(a.stderr, "agent: %s\n", termsafe.OneLine(text)) }
 
 // opened prints the address, and opens it in a browser where there is one.
 func (l *login) opened(address string) error {
@@ -137,7 +138,7 @@ func (l *login) opened(address string) error {
 // restarted to use it.
 func (l *login) signedIn(ctx context.Context, s *chatgpt.SignIn, path string) error {
 	restart := l.daemonLacks(ctx)
-	line := []byte("Signed in to the account " + oneLine(s.Account) + ".\nThe sign-in is kept in " + oneLine(path) + ".\n")
+	line := []byte("Signed in to the account " + termsafe.OneLine(s.Account) + ".\nThe sign-in is kept in " + termsafe.OneLine(path) + ".\n")
 	if !l.app.pretty {
 		line = appendText([]byte(`{"event":"signed_in","account":`), s.Account)
 		line = strconv.AppendInt(append(line, `,"expires_ms":`...), s.ExpiresAt*1000, 10)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agent/client/modelsfile"
+	"agent/client/termsafe"
 	"agent/internal/place"
 	"agent/protocol"
 )
@@ -53,7 +54,7 @@ func (a *app) models() error {
 		return err
 	}
 	if !there && a.pretty {
-		fmt.Fprintf(a.stderr, "agent: there is no %s; write one PROVIDER/MODEL a line into it, or run: agent models --discover\n", oneLine(path))
+		fmt.Fprintf(a.stderr, "agent: there is no %s; write one PROVIDER/MODEL a line into it, or run: agent models --discover\n", termsafe.OneLine(path))
 	}
 	return a.list(modelsColumns, modelsRow, func() ([]json.RawMessage, bool, error) {
 		page := make([]json.RawMessage, len(list))

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"agent/client/termsafe"
 	"agent/protocol"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -89,7 +90,7 @@ func appendEscaped(dst, value []byte, newline byte) []byte {
 
 // actsOnTerminal is for JSON output; the pretty view escapes more.
 func actsOnTerminal(r rune) bool {
-	return r >= 0x7f && r <= 0x9f || bidiControl(r) || r == 0x2028 || r == 0x2029 || tagCharacter(r)
+	return r >= 0x7f && termsafe.Acts(r)
 }
 
 func appendU(dst []byte, r rune) []byte {

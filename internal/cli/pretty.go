@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agent/client/items"
+	"agent/client/termsafe"
 	"agent/protocol"
 
 	"golang.org/x/term"
@@ -26,7 +27,7 @@ type pretty struct {
 
 	branch string // of the worktree that was made for the bot; "" for none
 
-	text, thinking *filter
+	text, thinking *termsafe.Writer
 	mode           items.Kind       // what stdout is in the middle of: items.Assistant, items.Thinking or ""
 	lineOpen       bool             // stdout's last line has no newline yet
 	bot            string           // whose turn was shown last
@@ -40,7 +41,7 @@ func (a *app) prettyView(l *link, made bool) *pretty {
 		app: a, link: l, made: made, dim: a.colour(), streamed: map[int64][]byte{},
 		used: map[int64]protocol.Usage{}, turns: map[int64]*callsOf{},
 	}
-	p.text, p.thinking = &filter{to: lines{p}}, &filter{to: lines{p}}
+	p.text, p.thinking = termsafe.NewWriter(lines{p}), termsafe.NewWriter(lines{p})
 	return p
 }
 
@@ -109,7 +110,7 @@ func (p *pretty) event(ctx context.Context, e *protocol.Event) error {
 		if err := e.Decode(&w); err != nil || w.Query+w.URL == "" {
 			return err
 		}
-		return p.dimLine("▸ web_search " + oneLine(strings.TrimSpace(w.Query+" "+w.URL)))
+		return p.dimLine("▸ web_search " + termsafe.OneLine(strings.TrimSpace(w.Query+" "+w.URL)))
 	}
 	return p.around(e)
 }
@@ -155,12 +156,12 @@ func (p *pretty) whose(e *protocol.Event) error {
 	if first {
 		return nil
 	}
-	return p.dimLine("── " + oneLine(e.Bot))
+	return p.dimLine("── " + termsafe.OneLine(e.Bot))
 }
 
 // say shows streamed text; a change between speaking and thinking begins a
 // line.
-func (p *pretty) say(mode items.Kind, f *filter, text string) error {
+func (p *pretty) say(mode items.Kind, f *termsafe.Writer, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -264,7 +265,7 @@ func (p *pretty) message(ctx context.Context, e *protocol.Event) error {
 
 // around are the events that stderr tells of.
 func (p *pretty) around(e *protocol.Event) error {
-	bot := oneLine(e.Bot)
+	bot := termsafe.OneLine(e.Bot)
 	switch e.Kind {
 	case protocol.KindQueued:
 		return p.note("%s turn %d waits in line", bot, e.Turn)
@@ -279,7 +280,7 @@ func (p *pretty) around(e *protocol.Event) error {
 		if err := e.Decode(&m); err != nil {
 			return err
 		}
-		return p.note("%s answers in place of %s", oneLine(m.To), oneLine(m.From))
+		return p.note("%s answers in place of %s", termsafe.OneLine(m.To), termsafe.OneLine(m.From))
 	case protocol.KindTurnPaced:
 		var m protocol.TurnPaced
 		if err := e.Decode(&m); err != nil {
@@ -293,7 +294,7 @@ func (p *pretty) around(e *protocol.Event) error {
 		if err := e.Decode(&m); err != nil {
 			return err
 		}
-		return p.note("%s by %s: %s", e.Kind, oneLine(m.By), oneLine(deref(m.Reason)))
+		return p.note("%s by %s: %s", e.Kind, termsafe.OneLine(m.By), termsafe.OneLine(deref(m.Reason)))
 	case protocol.KindScriptedModel:
 		return p.note("%s is on a scripted model: its words are fixed", bot)
 	case protocol.KindPruned:
@@ -319,9 +320,9 @@ func (p *pretty) accepted(e *protocol.Event) error {
 	}
 	on := ""
 	if p.branch != "" {
-		on = " on " + oneLine(p.branch)
+		on = " on " + termsafe.OneLine(p.branch)
 	}
-	return p.note("%s turn %d%s in %s%s", oneLine(e.Bot), e.Turn, made, oneLine(deref(m.Workspace)), on)
+	return p.note("%s turn %d%s in %s%s", termsafe.OneLine(e.Bot), e.Turn, made, termsafe.OneLine(deref(m.Workspace)), on)
 }
 
 func (p *pretty) usage(e *protocol.Event) error {
@@ -348,7 +349,7 @@ func (p *pretty) retry(e *protocol.Event) error {
 		void = "; the text above since the last message is void"
 		delete(p.streamed, e.Turn)
 	}
-	return p.note("attempt %d in %v: %s%s", r.Attempt, time.Duration(r.DelayMS)*time.Millisecond, oneLine(problem(r.Error, r.Detail)), void)
+	return p.note("attempt %d in %v: %s%s", r.Attempt, time.Duration(r.DelayMS)*time.Millisecond, termsafe.OneLine(problem(r.Error, r.Detail)), void)
 }
 
 func problem(code protocol.Code, detail string) string {
@@ -370,7 +371,7 @@ func (p *pretty) waiting(e *protocol.Event) error {
 	case w.Served:
 		what = "the program that serves " + w.CallID
 	}
-	return p.note("%s turn %d waits for %s", oneLine(e.Bot), e.Turn, oneLine(what))
+	return p.note("%s turn %d waits for %s", termsafe.OneLine(e.Bot), e.Turn, termsafe.OneLine(what))
 }
 
 func (p *pretty) finished(e *protocol.Event) error {
@@ -401,7 +402,7 @@ func (p *pretty) finished(e *protocol.Event) error {
 		}
 		why = ": " + problem(*f.Error, detail)
 	}
-	return p.note("✘ %s · %s", oneLine(f.Status+why), tokens)
+	return p.note("✘ %s · %s", termsafe.OneLine(f.Status+why), tokens)
 }
 
 // finish leaves the terminal at the beginning of a line.

@@ -12,6 +12,7 @@ import (
 
 	"agent/client"
 	"agent/client/instructions"
+	"agent/client/termsafe"
 	"agent/client/worktree"
 	"agent/protocol"
 )
@@ -252,9 +253,9 @@ func (r *run) unanswered(ctx context.Context, err error) error {
 	}
 	again := "this line"
 	if r.making() {
-		again = "this line without --new and what is for a new bot, with --bot " + shellWord(r.bot)
+		again = "this line without --new and what is for a new bot, with --bot " + termsafe.ShellWord(r.bot)
 	}
-	return stopped{err, spot{bot: r.bot, made: r.made, requestID: r.requestID, again: again + " and --request-id " + shellWord(r.requestID)}}
+	return stopped{err, spot{bot: r.bot, made: r.made, requestID: r.requestID, again: again + " and --request-id " + termsafe.ShellWord(r.requestID)}}
 }
 
 // madeFacts tells of a failure after which the new bot stands.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/client/worktree"
 	"agent/protocol"
 )
@@ -50,7 +51,7 @@ func (r *run) createInTree(ctx context.Context, c *protocol.Create) error {
 	defer r.app.undoing.Unlock()
 	// What a checkout's setup prints is as foreign as what a model says, and what it
 	// leaves running gets our pipe and not the caller's terminal.
-	out := &filter{to: r.app.stderr}
+	out := termsafe.NewWriter(r.app.stderr)
 	tree, err := r.plan.Make(ctx, worktree.SetupOptions{Output: out, Keys: r.keyVariables()})
 	out.Flush()
 	if err != nil {
@@ -126,7 +127,7 @@ func (r *run) noteUncommitted(ctx context.Context) error {
 	}
 	n, err := r.plan.Uncommitted(ctx)
 	if err == nil && n > 0 {
-		fmt.Fprintf(r.app.stderr, "agent: %d uncommitted in %s, not in the worktree\n", n, oneLine(r.plan.Source))
+		fmt.Fprintf(r.app.stderr, "agent: %d uncommitted in %s, not in the worktree\n", n, termsafe.OneLine(r.plan.Source))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -110,7 +111,7 @@ func (a *app) noteSandbox(f *sandboxFlags) {
 	}
 	for _, dir := range f.roots {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(a.stderr, "agent: %s does not exist; it is writable once it does\n", oneLine(dir))
+			fmt.Fprintf(a.stderr, "agent: %s does not exist; it is writable once it does\n", termsafe.OneLine(dir))
 		}
 	}
 	if runtime.GOOS == "linux" && f.sockets != nil && f.network != "on" {

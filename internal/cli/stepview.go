@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -30,7 +31,7 @@ func (p *pretty) stepDecided(e *protocol.Event) error {
 	if err := e.Decode(&s); err != nil {
 		return err
 	}
-	return p.dimLine("▸ " + stepName(s.Name, s.Step) + ": " + oneLine(cutRunes(decided(&s), resultRunes)))
+	return p.dimLine("▸ " + stepName(s.Name, s.Step) + ": " + termsafe.OneLine(cutRunes(decided(&s), resultRunes)))
 }
 
 // decided is a decision in words.
@@ -81,5 +82,5 @@ func (p *pretty) stepCompleted(e *protocol.Event) error {
 
 // stepName is an action with the step of its call, for a line of its own.
 func stepName(name, step string) string {
-	return oneLine(name) + " (step " + oneLine(step) + ")"
+	return termsafe.OneLine(name) + " (step " + termsafe.OneLine(step) + ")"
 }

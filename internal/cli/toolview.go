@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agent/client/items"
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -30,7 +31,7 @@ func (p *pretty) toolStarted(e *protocol.Event) error {
 }
 
 func callLine(name, arguments string) string {
-	return strings.TrimRight("▸ "+oneLine(name)+" "+callSummary(arguments), " ")
+	return strings.TrimRight("▸ "+termsafe.OneLine(name)+" "+callSummary(arguments), " ")
 }
 
 // callCommand is what a call's arguments come to for a person: its command or
@@ -56,7 +57,7 @@ func callSummary(arguments string) string {
 	if rest != "" && !strings.HasSuffix(first, "…") {
 		first += " …"
 	}
-	return oneLine(first)
+	return termsafe.OneLine(first)
 }
 
 // cutRunes is the first characters of a text, with … where some are left out.
@@ -151,7 +152,7 @@ func (s *shellResult) text() string {
 	case s.TimedOut:
 		end = "  [timed out]"
 	case len(s.Signal) > 0:
-		end = "  [signal " + oneLine(plain(s.Signal)) + "]"
+		end = "  [signal " + termsafe.OneLine(plain(s.Signal)) + "]"
 	default:
 		end = "  [killed]"
 	}
@@ -174,7 +175,7 @@ func indented(text string) string {
 			b.WriteByte('\n')
 		}
 		if line != "" {
-			b.WriteString("  " + shown(flowing, cutRunes(line, resultRunes)))
+			b.WriteString("  " + termsafe.Prose.Text(cutRunes(line, resultRunes)))
 		}
 		n++
 	}

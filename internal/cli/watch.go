@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -92,7 +93,7 @@ func (w *watch) broken(err error) error {
 func (w *watch) spot() spot {
 	who := " --all"
 	if w.bot != "*" {
-		who = " --bot " + shellWord(w.bot)
+		who = " --bot " + termsafe.ShellWord(w.bot)
 	}
 	s := spot{cursor: w.cursor, again: "agent follow" + targetFlags(w.link.target) + who}
 	if w.turn != 0 {

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"agent/protocol"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// globals are the flags that every verb takes (sonny.md 2). A flag that was not given
+// is "" or false, and the setting of the config stands.
+type globals struct {
+	store, socket, cd     string
+	model, effort         string
+	row, sandbox, network string
+	fresh                 bool
+	screen, theme         string
+	noColor, noMotion     bool
+	noMouse, ascii        bool
+	set                   []string
+	log                   string
+	logContent            bool
+}
+
+// verb makes one subcommand of an app. Each file of a verb adds its own to verbs.
+type verb func(a *app) *cobra.Command
+
+// verbs are the subcommands in the order of help.
+var verbs []verb
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sonny [flags] [FOLDER] [-- PROMPT]",
+		Short:         "Work with bots in the terminal",
+		Version:       Version,
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, args []string) error { return a.open(cmd, args) },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	root.SetVersionTemplate("sonny {{.Version}}\n")
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%s; %s --help lists the flags", err, cmd.CommandPath())
+	})
+	a.globals(root.PersistentFlags())
+	for _, v := range verbs {
+		cmd := v(a)
+		asUsage(cmd)
+		root.AddCommand(cmd)
+	}
+	return root
+}
+
+func (a *app) globals(f *pflag.FlagSet) {
+	g := &a.flags
+	f.StringVar(&g.store, "store", "", "`PATH` of the store (~/.agent/state.sqlite)")
+	f.StringVar(&g.socket, "socket", "", "`PATH` of the daemon's socket; with it no daemon is started")
+	f.StringVar(&g.cd, "cd", "", "work in `DIR` rather than the current folder")
+	f.StringVar(&g.model, "model", "", "`P/M` for a bot made by this run")
+	f.StringVar(&g.effort, "effort", "", "reasoning effort: default, low, medium, high, xhigh, max")
+	f.StringVar(&g.row, "row", "", "who is asked: auto, manual, look, full")
+	f.StringVar(&g.sandbox, "sandbox", "", "read-only, workspace-write, danger-full-access")
+	f.StringVar(&g.network, "network", "", "on or off")
+	f.BoolVar(&g.fresh, "new", false, "a fresh lead even if the folder has one")
+	f.StringVar(&g.screen, "screen", "", "full, inline or plain")
+	f.StringVar(&g.theme, "theme", "", "auto, dark, light, ansi, none, or a `NAME` of ~/.agents/themes")
+	f.BoolVar(&g.noColor, "no-color", false, "no colour")
+	f.BoolVar(&g.noMotion, "no-motion", false, "nothing pulses")
+	f.BoolVar(&g.noMouse, "no-mouse", false, "the terminal keeps the mouse")
+	f.BoolVar(&g.ascii, "ascii", false, "draw with ASCII alone")
+	f.StringArrayVarP(&g.set, "set", "c", nil, "one setting for this run, `KEY=VALUE`; repeatable")
+	f.StringVar(&g.log, "log", "", "write a debug log to `FILE`, made 0600")
+	f.BoolVar(&g.logContent, "log-content", false, "let the log hold prompts and tool output")
+}
+
+// asUsage makes a wrong count of arguments a usage error, in a verb and those below it.
+func asUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			var e *protocol.Error
+			if err == nil || errors.As(err, &e) {
+				return err
+			}
+			return usagef("%s; %s --help says what it takes", err, cmd.CommandPath())
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		asUsage(sub)
+	}
+}
+
+// opening is what a line without a verb asks for.
+type opening struct{ folder, prompt string }
+
+// openingOf reads it: a folder, and a prompt after "--" or as the one argument that
+// holds a space. A mistyped command never becomes a prompt (SO-121).
+func openingOf(cmd *cobra.Command, args []string) (opening, error) {
+	var o opening
+	words := args
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		words, o.prompt = args[:dash], strings.Join(args[dash:], " ")
+	}
+	switch len(words) {
+	case 0:
+		return o, nil
+	case 1:
+	default:
+		return o, usagef("too many arguments: a prompt is one argument, or stands after --")
+	}
+	info, err := os.Stat(words[0])
+	switch {
+	case err == nil && info.IsDir():
+		o.folder = words[0]
+	case err != nil && strings.Contains(words[0], " ") && o.prompt == "":
+		o.prompt = words[0]
+	case err == nil:
+		return o, usagef("%s is no folder", words[0])
+	default:
+		return o, unknownWord(cmd, words[0])
+	}
+	return o, nil
+}
+
+// unknownWord names the command that was meant.
+func unknownWord(cmd *cobra.Command, word string) error {
+	detail := fmt.Sprintf("%q is no command and no folder", word)
+	if near := cmd.Root().SuggestionsFor(word); len(near) > 0 {
+		detail += fmt.Sprintf("; did you mean sonny %s?", near[0])
+	} else {
+		detail += "; sonny --help lists the commands"
+	}
+	return protocol.Fail(protocol.UsageError, detail)
+}
