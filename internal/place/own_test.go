@@ -48,6 +48,24 @@ func TestReadOwn(t *testing.T) {
 	}
 }
 
+func TestCreatePrivateReplacesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := CreatePrivate(path, []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	if err := CreatePrivate(path, []byte("second")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("%v", err)
+	}
+	if data, mode, err := ReadOwn(path, 9); string(data) != "first" || mode != 0o600 || err != nil {
+		t.Errorf("%q, %o, %v", data, mode, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestAFoldersLockIsHeldByOne(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

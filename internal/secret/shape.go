@@ -54,14 +54,25 @@ const (
 	denseEntropy = 4.0 // bits a character
 )
 
+// shortNames reports whether a run is a path from the root whose names are each too
+// short to be a secret.
+func shortNames(run string) bool {
+	for name := range strings.SplitSeq(run, "/") {
+		if len(name) >= denseLength {
+			return false
+		}
+	}
+	return run[0] == '/'
+}
+
 var denseText = regexp.MustCompile(`[A-Za-z0-9+/_=-]{20,}`)
 
 // SecretDense reports whether a text holds a run that looks like chance: 20 or more
-// characters of base64's, of 4 bits each or more. Paths and names of models may, too;
-// it is for texts that are neither.
+// characters of base64's, of 4 bits each or more. A path of short names is none; names
+// of models and programs may be, so it is for texts that hold none of those.
 func SecretDense(text string) bool {
 	for _, run := range denseText.FindAllString(text, -1) {
-		if len(run) >= denseLength && entropy(run) >= denseEntropy {
+		if !shortNames(run) && entropy(run) >= denseEntropy {
 			return true
 		}
 	}

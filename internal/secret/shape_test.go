@@ -41,6 +41,7 @@ func TestNamesAndDensityOfSecrets(t *testing.T) {
 	for text, dense := range map[string]bool{
 		"q8Zr2LmX7vTn4KpW9sYd": true, "a q8Zr2LmX7vTn4KpW9sYd b": true, "q8Zr2LmX7vTn4KpW9sY": false,
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": false, "abababababcdcdcdcdcdababab": false, "": false,
+		"/usr/local/share/fonts/quick-brown-xyz": false, "~/usr/local/share/fonts/quick-brown-xyz": false, "/q8Zr2LmX7vTn4KpW9sYd/x": true,
 	} {
 		if SecretDense(text) != dense {
 			t.Errorf("%q: %v", text, !dense)

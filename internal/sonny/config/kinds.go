@@ -20,8 +20,8 @@ type kind struct {
 	// take gives a value of a TOML file (string, bool, int64, float64, []any) as
 	// Config holds it.
 	take func(v any) (any, bool)
-	// free is a text of the person's own in which a secret could stand and that is
-	// no path, name or address of a known form.
+	// free is a text of any form, under a name of the person's: what looks like chance
+	// in it is taken for a secret.
 	free bool
 }
 
@@ -53,7 +53,8 @@ func plain(s string) bool { return s != "" && !strings.ContainsAny(s, "\x00\n\r"
 
 var (
 	line     = one("a text of one line", plain)
-	freeLine = kind{must: "a text", take: func(v any) (any, bool) { s, ok := v.(string); return s, ok && !strings.Contains(s, "\x00") }, free: true}
+	text     = one("a text", func(s string) bool { return !strings.Contains(s, "\x00") })
+	freeText = kind{must: "a text", take: func(v any) (any, bool) { s, ok := v.(string); return s, ok && !strings.Contains(s, "\x00") }, free: true}
 	modelRef = one(`a model, "PROVIDER/MODEL"`, func(s string) bool { _, _, ok := protocol.ParseModelRef(s); return ok })
 	effort   = choice("default", protocol.ReasoningLow, protocol.ReasoningMedium, protocol.ReasoningHigh, protocol.ReasoningXHigh, protocol.ReasoningMax)
 	path     = paths1(`a path, absolute or beginning with ~/`)
@@ -103,7 +104,7 @@ func expanded(s string) (any, bool) {
 
 // listOf is a list whose every element is of a kind of text.
 func listOf(must string, of kind) kind {
-	return kind{must: must, free: of.free, take: func(v any) (any, bool) {
+	return kind{must: must, take: func(v any) (any, bool) {
 		items, ok := v.([]any)
 		if !ok {
 			return nil, false
@@ -122,7 +123,7 @@ func listOf(must string, of kind) kind {
 
 var (
 	lines     = listOf("a list of texts", line)
-	words     = listOf("a list of texts", freeLine)
+	words     = listOf("a list of texts", text)
 	pathList  = listOf("a list of paths, each absolute or beginning with ~/", path)
 	variables = listOf("a list of names of variables", variable)
 	toolNames = listOf("a list of tools' names", one("", protocol.ValidToolName))

@@ -98,7 +98,7 @@ func shells() []*Key {
 		key(t+"ignore_default_excludes", boolean, true, "false withholds names that hold KEY, SECRET or TOKEN").confines(whenTrue),
 		key(t+"exclude", lines, []any{}, "names that are withheld; * and ? are wild").confines(whenShrunk),
 		key(t+"include_only", lines, []any{}, "the only names that are passed, when there are any").confines(onlyThese),
-		without(t+"set.VARIABLE", freeLine, "none", "a variable to set; no secrets").confines(changed),
+		without(t+"set.VARIABLE", freeText, "none", "a variable to set; no secrets").confines(changed),
 	}
 }
 
@@ -106,15 +106,15 @@ func servers() []*Key {
 	const s = "mcp_servers.NAME."
 	mode := choice("auto", "prompt", "approve")
 	modes := rising("prompt", "auto", "approve")
-	list := []*Key{
+	return []*Key{
 		without(s+"command", line, "none", "the program of a server on standard input and output").confines(changed),
 		key(s+"args", words, []any{}, "its arguments").confines(changed),
 		without(s+"cwd", path, "the companion's", "the folder it starts in").confines(changed),
-		without(s+"env.VARIABLE", freeLine, "none", "a plain variable of its environment; secrets go into env_vars").confines(changed),
+		without(s+"env.VARIABLE", freeText, "none", "a plain variable of its environment; secrets go into env_vars").confines(changed),
 		key(s+"env_vars", variables, []any{}, "variables it must have from ~/.agent/env or the environment").confines(changed),
 		without(s+"url", address, "none", "the address of a server over HTTP").confines(changed),
 		without(s+"bearer_token_env_var", variable, "none", "the variable that holds its bearer token").confines(changed),
-		without(s+"http_headers.HEADER", freeLine, "none", "a plain header; secrets go into env_http_headers").confines(changed),
+		without(s+"http_headers.HEADER", freeText, "none", "a plain header; secrets go into env_http_headers").confines(changed),
 		without(s+"env_http_headers.HEADER", variable, "none", "the variable that holds a header's value").confines(changed),
 		key(s+"allow_http", boolean, false, "whether http is taken for an address that is not loopback").confines(whenTrue),
 		key(s+"enabled", boolean, true, "whether it is used").confines(whenTrue),
@@ -130,14 +130,13 @@ func servers() []*Key {
 		without(s+"tools.TOOL.approval_mode", mode, "the server's", "the same for one tool").confines(changed),
 		key(s+"roots", choice("workspace", "none"), "workspace", "what it is told of folders").confines(rising("none", "workspace")),
 	}
-	return list
 }
 
 func companions() []*Key {
 	const l = "lookout.sources.NAME."
 	return []*Key{
 		key("lookout.enabled", boolean, true, "whether sources are watched"),
-		without(l+"command", freeLine, "required", "run by sh -c as you, outside any sandbox").confines(changed),
+		without(l+"command", text, "required", "run by sh -c as you, outside any sandbox").confines(changed),
 		key(l+"every", span("30s", "24h", "stream"), "5m", "how often it runs; stream: it runs on").confines(changed),
 		key(l+"timeout", span("1s", "10m"), "60s", "how long one run may take").confines(changed),
 		key(l+"max_bytes", whole(1, 262_144), int64(16_384), "how long one message may get").confines(changed),
