@@ -53,11 +53,11 @@ func plain(s string) bool { return s != "" && !strings.ContainsAny(s, "\x00\n\r"
 
 var (
 	line     = one("a text of one line", plain)
-	text     = one("a text", func(s string) bool { return !strings.Contains(s, "\x00") })
+	anyText  = one("a text", func(s string) bool { return !strings.Contains(s, "\x00") })
 	freeText = kind{must: "a text", take: func(v any) (any, bool) { s, ok := v.(string); return s, ok && !strings.Contains(s, "\x00") }, free: true}
 	modelRef = one(`a model, "PROVIDER/MODEL"`, func(s string) bool { _, _, ok := protocol.ParseModelRef(s); return ok })
 	effort   = choice("default", protocol.ReasoningLow, protocol.ReasoningMedium, protocol.ReasoningHigh, protocol.ReasoningXHigh, protocol.ReasoningMax)
-	path     = paths1(`a path, absolute or beginning with ~/`)
+	filePath = pathOr(`a path, absolute or beginning with ~/`)
 	absolute = one("an absolute path", func(s string) bool { return plain(s) && filepath.IsAbs(s) })
 	clock    = one(`a time of day, "HH:MM"`, matching(`([01][0-9]|2[0-3]):[0-5][0-9]`))
 	word     = one("a name of letters, digits, - and _, 64 at most", matching(`[A-Za-z0-9_-]{1,64}`))
@@ -76,8 +76,8 @@ func matching(pattern string) func(string) bool {
 
 var variableName = matching(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// paths1 is one path. words are texts that stand for themselves.
-func paths1(must string, words ...string) kind {
+// pathOr is one path. words are texts that stand for themselves.
+func pathOr(must string, words ...string) kind {
 	return kind{must: must, take: func(v any) (any, bool) {
 		s, ok := v.(string)
 		if !ok || slices.Contains(words, s) {
@@ -123,8 +123,8 @@ func listOf(must string, of kind) kind {
 
 var (
 	lines     = listOf("a list of texts", line)
-	words     = listOf("a list of texts", text)
-	pathList  = listOf("a list of paths, each absolute or beginning with ~/", path)
+	words     = listOf("a list of texts", anyText)
+	pathList  = listOf("a list of paths, each absolute or beginning with ~/", filePath)
 	variables = listOf("a list of names of variables", variable)
 	toolNames = listOf("a list of tools' names", one("", protocol.ValidToolName))
 	fileNames = listOf("a list of file names without /", one("", func(s string) bool {

@@ -65,7 +65,7 @@ func bots() []*Key {
 		without("model", modelRef, "the suggestion", "the model of new leads"),
 		without("effort", effort, "the provider's", "the reasoning effort of new leads"),
 		without("judge_model", modelRef, "the small model of the judged bot's provider, else the bot's own", "the automatic approver's model"),
-		without("judge_note", path, "none", "a file that the judge is always shown"),
+		without("judge_note", filePath, "none", "a file that the judge is always shown"),
 		key("judge_deadline_ms", whole(1000, 90_000), int64(30_000), "how long a round of judging may take, in ms"),
 		key("row", choice("auto", "manual", "look", "full"), "auto", "who is asked before a call leaves the sandbox").confines(rising(rows...)),
 		without("sandbox_mode", choice(sandboxes...), `the row's, "workspace-write"`, "what commands of a bot may touch").confines(rising(sandboxes...)),
@@ -81,7 +81,7 @@ func bots() []*Key {
 		key("tools.disabled", toolNames, []any{}, "tools that new bots do not get").confines(whenShrunk),
 		key("trust_folders", choice("ask", "always"), "ask", "whether a folder's AGENTS.md and .agents are used without asking").confines(rising("ask", "always")),
 		key("agents_md.fallbacks", fileNames, []any{}, "files that are read where a folder has no AGENTS.md"),
-		key("compaction", paths1(`"auto", "off", or the path of instructions`, "auto", "off"), "auto", "whether and how a full context is summarised"),
+		key("compaction", pathOr(`"auto", "off", or the path of instructions`, "auto", "off"), "auto", "whether and how a full context is summarised"),
 		key("task_updates", boolean, true, "whether a lead hears of its tasks' turns"),
 		without("tasks.model", modelRef, "the lead's", "the model of tasks"),
 		without("tasks.effort", effort, "the lead's", "the reasoning effort of tasks"),
@@ -109,7 +109,7 @@ func servers() []*Key {
 	return []*Key{
 		without(s+"command", line, "none", "the program of a server on standard input and output").confines(changed),
 		key(s+"args", words, []any{}, "its arguments").confines(changed),
-		without(s+"cwd", path, "the companion's", "the folder it starts in").confines(changed),
+		without(s+"cwd", filePath, "the companion's", "the folder it starts in").confines(changed),
 		without(s+"env.VARIABLE", freeText, "none", "a plain variable of its environment; secrets go into env_vars").confines(changed),
 		key(s+"env_vars", variables, []any{}, "variables it must have from ~/.agent/env or the environment").confines(changed),
 		without(s+"url", address, "none", "the address of a server over HTTP").confines(changed),
@@ -136,14 +136,14 @@ func companions() []*Key {
 	const l = "lookout.sources.NAME."
 	return []*Key{
 		key("lookout.enabled", boolean, true, "whether sources are watched"),
-		without(l+"command", text, "required", "run by sh -c as you, outside any sandbox").confines(changed),
+		without(l+"command", anyText, "required", "run by sh -c as you, outside any sandbox").confines(changed),
 		key(l+"every", span("30s", "24h", "stream"), "5m", "how often it runs; stream: it runs on").confines(changed),
 		key(l+"timeout", span("1s", "10m"), "60s", "how long one run may take").confines(changed),
 		key(l+"max_bytes", whole(1, 262_144), int64(16_384), "how long one message may get").confines(changed),
 		key(l+"to", line, "subscribers", `who hears of it: "subscribers", or a bot's name`).confines(changed),
 		key(l+"enabled", boolean, true, "whether it is watched").confines(whenTrue),
 		key(l+"env_vars", variables, []any{}, "variables it gets from ~/.agent/env or the environment").confines(changed),
-		key(l+"cwd", path, "~", "the folder it runs in").confines(changed),
+		key(l+"cwd", filePath, "~", "the folder it runs in").confines(changed),
 		key("memory.enabled", boolean, true, "whether bots have the memory tool"),
 		key("memory.cleanup", boolean, true, "whether facts are tidied once a day"),
 		key("memory.cleanup_at", clock, "03:30", "when"),
@@ -235,7 +235,7 @@ func texts(of []string) []any {
 
 func serving() []*Key {
 	return []*Key{
-		without("agent.store", path, "~/.agent/state.sqlite", "the daemon's store").confines(changed),
+		without("agent.store", filePath, "~/.agent/state.sqlite", "the daemon's store").confines(changed),
 		without("agent.idle_exit", either(seconds(0, 31_536_000), span("1s", "365d")), "never", "when a daemon without work ends").confines(never),
 		without("agent.max_active", whole(0, 1_000_000), "the daemon's own", "turns at a time; 0 is any number").confines(never),
 		key("agent.wall", pathList, []any{}, "folders that no sandboxed command sees").confines(whenShrunk),
