@@ -94,9 +94,26 @@ func (l *OwnerLock) Close() error {
 	return errors.Join(errs...)
 }
 
-func flock(f *os.File) error {
+// LockDir takes an exclusive lock on a folder itself, for the short while in which a
+// file in it is read, changed and replaced. It waits for whoever holds it, and leaves
+// no file behind.
+func LockDir(dir string) (*OwnerLock, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := flockAs(f, unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "flock", Path: dir, Err: err}
+	}
+	return &OwnerLock{file: f}, nil
+}
+
+func flock(f *os.File) error { return flockAs(f, unix.LOCK_EX|unix.LOCK_NB) }
+
+func flockAs(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how)
 		if err != unix.EINTR {
 			return err
 		}

@@ -46,6 +46,20 @@ func tighten(f *os.File) error {
 // it, after a crash too, finds the old content or the new, whole. The parent
 // folder must exist. A symlink at path is replaced, not followed.
 func WritePrivate(path string, data []byte) error {
+	return written(path, data, os.Rename)
+}
+
+// CreatePrivate is WritePrivate for a file that must not be there yet: it is made whole
+// or not at all, and one that is there stays, which is fs.ErrExist.
+func CreatePrivate(path string, data []byte) error {
+	return written(path, data, func(whole, path string) error {
+		defer os.Remove(whole)
+		return os.Link(whole, path) // a rename would replace
+	})
+}
+
+// written fills a temporary file beside path, which put gives its name.
+func written(path string, data []byte, put func(whole, path string) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.OpenFile(filepath.Join(dir, "."+filepath.Base(path)+"."+rand.Text()+".tmp"),
 		os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
@@ -56,7 +70,7 @@ func WritePrivate(path string, data []byte) error {
 		os.Remove(f.Name())
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := put(f.Name(), path); err != nil {
 		os.Remove(f.Name())
 		return err
 	}
