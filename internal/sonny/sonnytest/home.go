@@ -40,9 +40,10 @@ type Home struct {
 	Dir string   // what HOME says
 	Env []string // what every command gets, and nothing else
 
-	t    testing.TB
-	root string // what is taken away at the end; Dir is in it
-	cwd  string
+	t     testing.TB
+	root  string // what is taken away at the end; Dir is in it
+	cwd   string
+	grace time.Duration // for what ends with the daemon to be gone
 }
 
 // Option changes what a fresh home holds.
@@ -79,11 +80,12 @@ func Fresh(t testing.TB, options ...Option) *Home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &Home{t: t, root: root, Dir: filepath.Join(root, "h")}
+	h := &Home{t: t, root: root, Dir: filepath.Join(root, "h"), grace: 10 * time.Second}
 	h.cwd = h.Dir
 	h.Env = []string{
 		"HOME=" + h.Dir, "PATH=" + Programs(t) + string(filepath.ListSeparator) + os.Getenv("PATH"),
 		"LANG=C.UTF-8", "SHELL=/bin/sh", "USER=" + os.Getenv("USER"), "GIT_CONFIG_NOSYSTEM=1",
+		"GORACE=atexit_sleep_ms=0", // a command under the race detector does not wait a second before it exits
 	}
 	t.Cleanup(func() { h.end() })
 	script := filepath.Join(root, "sonny.json")
@@ -264,14 +266,14 @@ func (h *Home) Until(what string, holds func() bool) { h.t.Helper(); h.until(wha
 
 func (h *Home) until(what string, holds func() bool) {
 	h.t.Helper()
-	if !poll(holds) {
+	if !poll(patience, holds) {
 		h.t.Fatalf("%s did not come within %s", what, patience)
 	}
 }
 
-// poll reports whether a condition came to hold within the patience.
-func poll(holds func() bool) bool {
-	late := time.Now().Add(patience)
+// poll reports whether a condition came to hold within a limit.
+func poll(limit time.Duration, holds func() bool) bool {
+	late := time.Now().Add(limit)
 	for tick := time.Tick(20 * time.Millisecond); !holds(); <-tick {
 		if time.Now().After(late) {
 			return false
@@ -287,13 +289,8 @@ func (h *Home) end() {
 	if err := h.Client().Shutdown(ctx, 0); err != nil && !errors.Is(err, protocol.DaemonUnavailable) {
 		h.t.Errorf("the daemon was not shut down: %v", err)
 	}
-	left := processes(h.Dir)
-	// What the daemon's end takes with it needs a moment.
-	late := time.Now().Add(10 * time.Second)
-	for tick := time.Tick(20 * time.Millisecond); len(left) > 0 && time.Now().Before(late); <-tick {
-		left = processes(h.Dir)
-	}
-	for pid, line := range left {
+	poll(h.grace, func() bool { return len(processes(h.Dir)) == 0 })
+	for pid, line := range processes(h.Dir) {
 		h.t.Errorf("process %d of this home is left, and is ended: %s", pid, line)
 		syscall.Kill(pid, syscall.SIGKILL)
 	}

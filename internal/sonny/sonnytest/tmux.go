@@ -31,7 +31,8 @@ func (h *Home) Tmux(width, height int, name string, args ...string) *Tmux {
 	h.t.Cleanup(m.end)
 	line := []string{
 		"start-server", ";", "set-option", "-g", "default-terminal", "tmux-256color", ";",
-		"set-option", "-g", "remain-on-exit", "on", ";", "set-option", "-g", "history-limit", "20000", ";",
+		// Words about the end would scroll the first row away.
+		"set-option", "-g", "remain-on-exit", "on", ";", "set-option", "-g", "-q", "remain-on-exit-format", "", ";", "set-option", "-g", "history-limit", "20000", ";",
 		"set-option", "-g", "escape-time", "0", ";", "set-option", "-s", "set-clipboard", "on", ";",
 		"new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", h.cwd, "--", name,
 	}
@@ -147,7 +148,7 @@ func (m *Tmux) Until(what string, holds func(screen string) bool) {
 
 func (m *Tmux) until(what string, holds func() bool) {
 	m.t.Helper()
-	if !poll(holds) {
+	if !poll(patience, holds) {
 		m.t.Fatalf("%s did not come within %s:\n%s", what, patience, m.Capture())
 	}
 }
