@@ -172,7 +172,6 @@ func TestPromptsThatAreAnsweredAtOnce(t *testing.T) {
 		{"esc", "esc: echo hi | tr h H", `{"stdout":"Hi\n","stderr":"","exit_code":0,"success":true}`},
 		{"esc3", "esc3: echo x >> f", "gave up"},
 		{"write", "write: a/x.txt | one | two\n", "done"},
-		{"limit", "limit: 2", "ok"},
 		{"drop", "drop: 1", "The first paragraph of three.\n\nThe second paragraph of three.\n\nThe third paragraph of three."},
 		{"fetch", "fetch: http://127.0.0.1:1/", "127.0.0.1"},
 	} {
