@@ -43,7 +43,9 @@ type Options struct {
 	Project string
 	// Model and Effort are for a lead that is made; "" for the one that is picked.
 	Model, Effort string
-	Models        []string // those of the models file, for picking
+	Models        []string           // those of the models file, for picking
+	Suggest       string             // the model proposed where none is set; "": the screen's own choice
+	Picked        func(model string) // keeps what was picked, for the next lead; may be nil
 	// Compose gives the instructions of a lead, and says in a few words what is in them.
 	Compose func(project string) (text, parts string, err error)
 	// Rules gives the command rules of a session.
@@ -87,6 +89,10 @@ type App struct {
 	quit      bool
 	dirty     bool
 	drawn     time.Time
+	actions   map[string]func(*App)
+	commands  []slashCommand
+	hear      []func(*App, *live.Bot, *protocol.Event)
+	greet     []func(*App, *session)
 	wake      chan struct{}
 	calls     chan func() // what runs beside the loop, back with its answer
 	running   sync.WaitGroup
@@ -124,6 +130,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 			}
 		})
 	})
+	a.assemble()
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
@@ -260,6 +267,9 @@ func (a *App) event(e *protocol.Event) {
 	}
 	if a.session != nil && e.Bot == a.session.bot {
 		a.session.event(a, e)
+	}
+	for _, hear := range a.hear {
+		hear(a, b, e)
 	}
 	switch e.Kind {
 	case protocol.KindApprovalRequested, protocol.KindToolStarted, protocol.KindToolCompleted, protocol.KindStepDecided:

@@ -163,7 +163,9 @@ func TestANameThatIsTaken(t *testing.T) {
 		s := open(h, a)
 		s.WaitFor("demo.lead")
 		send(s, "say: first")
-		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "first") == 2 && strings.Contains(screen, "done") })
+		s.Until("the reply", func(screen string) bool {
+			return strings.Count(screen, "first") == 2 && strings.Contains(screen, "done")
+		})
 		s.Keys("C-d")
 		s.Exit()
 		s = open(h, b)

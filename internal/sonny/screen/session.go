@@ -369,6 +369,9 @@ func (s *session) record(a *App) *live.Bot { return a.world.Bot(s.bot) }
 
 // sessionLoaded goes on with what waited for the transcript.
 func (a *App) sessionLoaded(s *session) {
+	for _, greet := range a.greet {
+		greet(a, s)
+	}
 	if prompt := a.o.Prompt; prompt != "" {
 		a.o.Prompt = ""
 		s.compose.set(prompt)
