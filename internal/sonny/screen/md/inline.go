@@ -74,9 +74,10 @@ func (r *runs) node(n ast.Node, look text.Span) {
 	case *ast.CodeSpan:
 		r.code(n, look)
 	case *ast.Emphasis:
-		look.Attr |= text.Italic
 		if n.Level > 1 {
-			look.Attr = look.Attr&^text.Italic | text.Bold
+			look.Attr |= text.Bold
+		} else {
+			look.Attr |= text.Italic
 		}
 		r.children(n, look)
 	case *east.Strikethrough:

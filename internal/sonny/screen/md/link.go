@@ -58,7 +58,7 @@ func (d *Doc) linked(url string) string {
 func (d *Doc) bareLinks(spans []text.Span) []text.Span {
 	for i := 0; i < len(spans); i++ {
 		s := spans[i]
-		if s.URL != "" || s.Role == text.Code || s.Role == text.Link {
+		if s.URL != "" || s.Role == text.Code || s.Role == text.Link || s.Role == text.Dim {
 			continue
 		}
 		from, to := findAddress(s.Text)

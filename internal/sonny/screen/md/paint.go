@@ -214,7 +214,7 @@ func roleOf(t chroma.TokenType) (text.Role, text.Attr) {
 		return text.Code, text.Italic
 	case t.InCategory(chroma.Comment):
 		return text.Dim, 0
-	case t == chroma.KeywordConstant || t.InCategory(chroma.LiteralNumber) || t.InSubCategory(chroma.LiteralNumber):
+	case t == chroma.KeywordConstant || t.InSubCategory(chroma.LiteralNumber) || t == chroma.LiteralDate:
 		return text.Pace, 0
 	case t == chroma.KeywordType || t == chroma.NameBuiltin || t == chroma.NameClass || t == chroma.NameAttribute:
 		return text.Bot, 0

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/yuin/goldmark/ast"
+	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
 )
 
@@ -13,8 +14,9 @@ const (
 	maxBytes      = 64 << 10
 	maxTableLines = maxCells + 2
 	maxTableBytes = 1 << 20
-	maxAsked      = 32  // questions to goldmark about one block
-	batch         = 256 // lines of plain text in a block
+	maxRuns       = 2000 // of inline marks: the parser's work grows with their square
+	maxAsked      = 32   // questions to goldmark about one block
+	batch         = 256  // lines of plain text in a block
 )
 
 // piece is a block that has ended, as the splitter hands it on.
@@ -35,6 +37,7 @@ type piece struct {
 type splitter struct {
 	tail []byte // from the blank lines before the open block on
 	at   int    // in tail: where the line begins that has not ended
+	seen int    // bytes of that line that hold no newline
 	out  func(piece)
 
 	plain bool // nothing is Markdown: lines go on by the batch
@@ -49,10 +52,12 @@ type splitter struct {
 	lines  int  // of the open block
 	lazy   bool // its last line continued a paragraph from outside of its container
 	doubt  bool // only goldmark knows what goes on in it
-	table  bool // it may be a table
+	table  bool // it is a table: each cell is parsed by itself
+	runs   int  // of inline marks in it
 	asked  int  // how often goldmark was asked about it
 
-	marks int // runs of inline marks so far
+	now   int // runs of inline marks in the line at hand
+	marks int // and in all lines so far
 	count int // lines so far
 
 	last start // the block before, as far as a list may go on
@@ -63,10 +68,13 @@ type splitter struct {
 func (s *splitter) append(delta string) {
 	s.tail = append(s.tail, delta...)
 	for {
-		n := bytes.IndexByte(s.tail[s.at:], '\n')
+		n := bytes.IndexByte(s.tail[s.at+s.seen:], '\n')
 		if n < 0 {
+			s.seen = len(s.tail) - s.at
 			return
 		}
+		n += s.seen
+		s.seen = 0
 		s.line(s.at, s.at+n+1)
 	}
 }
@@ -98,8 +106,8 @@ func (s *splitter) line(from, to int) {
 		s.blank(to)
 		return
 	}
-	if !s.literal() {
-		s.marks += runsOfMarks(line)
+	if s.now = runsOfMarks(line); !s.literal() {
+		s.marks += s.now
 	}
 	if s.opened && (s.full() || s.begins(from, to)) {
 		moved := s.end()
@@ -111,6 +119,7 @@ func (s *splitter) line(from, to int) {
 	}
 	s.lines += 1 + s.after
 	s.after = 0
+	s.runs += s.now
 	s.to, s.at = to, to
 	if s.endsWith(line) {
 		s.end()
@@ -162,13 +171,13 @@ func (s *splitter) full() bool {
 	case s.table:
 		return s.lines >= maxTableLines || s.to-s.from >= maxTableBytes
 	}
-	return s.lines >= maxLines || s.to-s.from >= maxBytes
+	return s.lines >= maxLines || s.to-s.from >= maxBytes || s.runs+s.now > maxRuns
 }
 
 // open begins a block with the line at from.
 func (s *splitter) open(from int, line []byte) {
 	s.opened, s.from = true, from
-	s.lines, s.asked = 0, 0
+	s.lines, s.asked, s.runs = 0, 0, 0
 	s.lazy, s.doubt, s.table, s.raw = false, false, false, false
 	if s.wild(line) {
 		s.raw, s.start = true, start{shape: oneLine}
@@ -180,7 +189,7 @@ func (s *splitter) open(from int, line []byte) {
 
 // wild reports a line that is shown as it is: nobody wrote it as Markdown.
 func (s *splitter) wild(line []byte) bool {
-	return len(line) > maxBytes || nests(line) > tooDeep && !isRule(bytes.TrimLeft(line, " \t"))
+	return len(line) > maxBytes || s.now > maxRuns || nests(line) > tooDeep && !isRule(bytes.TrimLeft(line, " \t"))
 }
 
 // begins reports whether a line begins another block than the open one.
@@ -201,14 +210,18 @@ func (s *splitter) begins(from, to int) bool {
 	case s.shape == item:
 		return s.leavesItem(from, to)
 	}
-	return s.interrupts(line)
+	if s.interrupts(line) {
+		return true
+	}
+	if mayDelimit(line) && !s.table {
+		s.asked++
+		s.table = s.asked <= maxAsked && lastKind(s.tail[s.from:to]) == east.KindTable
+	}
+	return false
 }
 
 // interrupts reports whether a line begins a block within a paragraph.
 func (s *splitter) interrupts(line []byte) bool {
-	if mayDelimit(line) {
-		s.table = true
-	}
 	if !special(line) || isSetext(line) {
 		return false
 	}
