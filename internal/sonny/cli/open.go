@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
@@ -96,6 +97,7 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 		Compose:     func(project string) (string, string, error) { return compose(w.folder, project) },
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
+		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -55,6 +56,8 @@ type Options struct {
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
+
+	Markdown md.Options
 
 	Version string
 	Motion  bool
