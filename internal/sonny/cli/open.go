@@ -70,6 +70,9 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		return err
 	}
 	options.Term = t
+	if options.Theme = w.config.TUI.Theme; options.Theme == "auto" {
+		t.SetTheme(screen.Against(t.Background()))
+	}
 	sitting, err := func() (*screen.Sitting, error) {
 		defer t.Close()
 		return screen.Run(cmd.Context(), *options)
@@ -111,7 +114,7 @@ func (w *around) rules(bot int64) *protocol.Rules {
 func (a *app) terminal(w *around) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Theme: screen.StartTheme(tui.Theme), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}

@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 )
 
@@ -23,6 +24,8 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
+	SetTheme(theme.Theme)
+	AskBackground()
 	Bell()
 	Copy(string) bool
 	Suspend()
@@ -58,6 +61,7 @@ type Options struct {
 	Prompt string // sent once the lead is open
 
 	Markdown md.Options
+	Theme    string // of the settings: auto, a built-in one's name, or a file's
 
 	Version string
 	Motion  bool
@@ -85,6 +89,7 @@ type App struct {
 	notes   notices
 	lost    *live.Lost
 	answers answers // the approvals' panel
+	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	lastKey   time.Time

@@ -32,6 +32,8 @@ func (a *App) input(e term.Event) bool {
 		a.answers.yield()
 		a.composing().insert(pasted(e.Text))
 		a.lastKey = a.o.Now()
+	case term.Background:
+		a.background(e)
 	case term.Mouse:
 		switch e.Kind {
 		case term.WheelUp:
