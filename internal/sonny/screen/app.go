@@ -84,6 +84,8 @@ type App struct {
 
 	w, h    int
 	session *session // nil on the start screen
+	side    *session // beside it; nil for none
+	inSide  bool     // the side has the keyboard
 	start   *startScreen
 	panel   panel // what takes the keyboard besides the composer; nil
 	notes   notices
@@ -261,7 +263,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
-		a.session = nil
+		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)
 	a.world.Now = a.o.Now
@@ -273,8 +275,10 @@ func (a *App) event(e *protocol.Event) {
 	if b != nil && b.Stale && e.Durable {
 		a.reread(b.Record.Name)
 	}
-	if a.session != nil && e.Bot == a.session.bot {
-		a.session.event(a, e)
+	for _, s := range []*session{a.session, a.side} {
+		if s != nil && e.Bot == s.bot {
+			s.event(a, e)
+		}
 	}
 	for _, hear := range a.hear {
 		hear(a, b, e)

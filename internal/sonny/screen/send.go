@@ -19,11 +19,11 @@ type delivery struct {
 // send sends what the composer holds. The text is gone from it only when the daemon has
 // it (sonny.md 10.2): a refusal loses nothing.
 func (a *App) send(d delivery) {
-	if a.session == nil {
+	s := a.at()
+	if s == nil {
 		a.start.send(a)
 		return
 	}
-	s := a.session
 	if a.wakeDaemon() {
 		return
 	}
@@ -41,7 +41,7 @@ func (a *App) send(d delivery) {
 	prompt = strings.TrimPrefix(prompt, "/") // of //text
 	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}
 	steers := false
-	if b := a.bot(); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
+	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
 	s.compose.clear()
@@ -110,7 +110,11 @@ func slash(prompt string) (string, bool) {
 // interrupt ends the turn of the bot on screen. The person's queued messages are
 // withdrawn first and held, so that it never starts the next one (sonny.md 10.4).
 func (a *App) interrupt() {
-	b, s := a.bot(), a.session
+	s := a.at()
+	if s == nil {
+		return
+	}
+	b := a.world.Bot(s.bot)
 	if b == nil || b.Turn == 0 {
 		return
 	}
@@ -141,13 +145,13 @@ func (a *App) interrupt() {
 
 // resumeHeld sends what an interrupt held, in order, or offers to go on.
 func (a *App) resumeHeld() {
-	s := a.session
+	s := a.at()
 	held := s.held
 	s.held = nil
 	for _, prompt := range held {
 		a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}, false)
 	}
-	if b := a.bot(); len(held) == 0 && b != nil && b.Turn == 0 && b.CutOff() {
+	if b := a.world.Bot(s.bot); len(held) == 0 && b != nil && b.Turn == 0 && b.CutOff() {
 		s.compose.set("Continue.")
 	}
 }
