@@ -117,7 +117,11 @@ func (d *document) intoInline(path []string, value string) []byte {
 		}
 	}
 	if last < 0 {
-		return splice(d.text, e.value, e.end, "{ "+pair+" }")
+		behind := " "
+		if e.end-e.value > len("{}") {
+			behind = ""
+		}
+		return splice(d.text, e.value+1, e.value+1, " "+pair+behind)
 	}
 	end := d.entries[last].end
 	return splice(d.text, end, end, ", "+pair)
