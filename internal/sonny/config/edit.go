@@ -85,7 +85,12 @@ func (d *document) cutInline(i int) [2]int {
 	case after >= 0:
 		return [2]int{e.start, d.entries[after].start}
 	}
-	return [2]int{e.start, e.end}
+	end := e.end
+	rest := bytes.TrimLeft(d.text[end:], " \t\r\n")
+	if bytes.HasPrefix(rest, []byte(",")) { // which nothing may stand before
+		end = len(d.text) - len(rest) + 1
+	}
+	return [2]int{e.start, end}
 }
 
 // replace puts the value in the place of the one that is there.
