@@ -3,7 +3,9 @@ package cli
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +30,7 @@ func (a *app) configVerb() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.configList(boolFlag(cmd, "defaults")) },
 	}
 	list.Flags().Bool("defaults", false, "list every setting, with its default")
-	list.Flags().BoolVar(&a.json, "json", false, "one JSON object a line")
+	list.Flags().BoolVar(&a.json, "json", false, "one JSON list")
 	cmd.AddCommand(
 		&cobra.Command{
 			Use: "get KEY", Short: "Print the value that holds", Args: cobra.ExactArgs(1),
@@ -51,6 +53,13 @@ func (a *app) configVerb() *cobra.Command {
 			Use: "edit", Short: "Open the file in your editor; what does not check is not taken", Args: cobra.NoArgs,
 			RunE: personal(func(cmd *cobra.Command, _ []string) error { return a.configEdit(cmd) }),
 		},
+		&cobra.Command{
+			Use: "reference", Short: "Print docs/SETTINGS.md", Hidden: true, Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error {
+				_, err := io.WriteString(a.stdout, config.Reference())
+				return err
+			},
+		},
 	)
 	return cmd
 }
@@ -59,7 +68,9 @@ func (a *app) configVerb() *cobra.Command {
 func needsOne(cmd *cobra.Command, _ []string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
 	}
 	return usagef("%s needs one of %s", cmd.CommandPath(), strings.Join(names, ", "))
 }
@@ -143,8 +154,8 @@ func (a *app) configPath() error {
 	return err
 }
 
-// settingLine is one line of config list --json.
-type settingLine struct {
+// shownSetting is one setting of config list --json.
+type shownSetting struct {
 	Key       string        `json:"key"`
 	Value     any           `json:"value"` // null: it is not set and has no default
 	From      config.Origin `json:"from"`
@@ -157,16 +168,25 @@ func (a *app) configList(defaults bool) error {
 	if c == nil {
 		return err
 	}
-	for _, s := range c.Settings(defaults) {
-		if a.json {
-			line, err := json.Marshal(settingLine{s.Name, s.Value, s.From, s.Key.Confining(), s.Key.Live})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.stdout, "%s\n", line)
-			continue
+	all := c.Settings(defaults)
+	if !a.json {
+		for _, s := range all {
+			fmt.Fprintln(a.stdout, termsafe.OneLine(s.Line()))
 		}
-		fmt.Fprintln(a.stdout, termsafe.OneLine(s.Line()))
+		return err
+	}
+	list := make([]shownSetting, len(all))
+	for i, s := range all {
+		list[i] = shownSetting{s.Name, s.Value, s.From, s.Key.Confining(), s.Key.Live}
+	}
+	return errors.Join(a.printJSON(list), err)
+}
+
+// printJSON prints a value on one line.
+func (a *app) printJSON(v any) error {
+	line, err := json.Marshal(v)
+	if err == nil {
+		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
 	}
 	return err
 }

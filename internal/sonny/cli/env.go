@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -26,7 +25,7 @@ func (a *app) envVerb() *cobra.Command {
 		Use: "list", Short: "List the names", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.envList() },
 	}
-	list.Flags().BoolVar(&a.json, "json", false, "one JSON object a line")
+	list.Flags().BoolVar(&a.json, "json", false, "one JSON list")
 	cmd.AddCommand(
 		list,
 		&cobra.Command{
@@ -51,25 +50,27 @@ func (a *app) envList() error {
 		return err
 	}
 	hidden := config.HiddenEnv(vars, os.Environ())
-	for _, v := range vars {
-		is := slices.Contains(hidden, v.Name)
-		switch {
-		case a.json:
-			line, err := json.Marshal(struct {
-				Name   string `json:"name"`
-				Hidden bool   `json:"hidden"` // the environment has another value, which holds
-			}{v.Name, is})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.stdout, "%s\n", line)
-		case is:
-			fmt.Fprintf(a.stdout, "%s  (the environment has another value, which holds)\n", v.Name)
-		default:
-			fmt.Fprintln(a.stdout, v.Name)
+	if a.json {
+		list := make([]shownName, len(vars))
+		for i, v := range vars {
+			list[i] = shownName{v.Name, slices.Contains(hidden, v.Name)}
 		}
+		return a.printJSON(list)
+	}
+	for _, v := range vars {
+		line := v.Name
+		if slices.Contains(hidden, v.Name) {
+			line += "  (the environment has another value, which holds)"
+		}
+		fmt.Fprintln(a.stdout, line)
 	}
 	return nil
+}
+
+// shownName is one name of env list --json.
+type shownName struct {
+	Name   string `json:"name"`
+	Hidden bool   `json:"hidden"` // the environment has another value, which holds
 }
 
 func (a *app) envSet(name string) error {
