@@ -81,7 +81,7 @@ var rooms = []room{
 
 // forTests are never part of what ships. The model server may be imported by
 // any room's tests, the families' helpers by those of rooms above them.
-var forTests = []string{"internal/fakemodel", "internal/model/modeltest", "internal/model/chatgpt/chatgpttest"}
+var forTests = []string{"internal/fakemodel", "internal/model/modeltest", "internal/model/chatgpt/chatgpttest", "internal/sonny/sonnytest"}
 
 func TestImportsOfEveryRoom(t *testing.T) {
 	t.Parallel()

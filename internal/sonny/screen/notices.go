@@ -1,0 +1,49 @@
+package screen
+
+import "time"
+
+// noticeFor is how long a notice stands in the footer.
+const noticeFor = 4 * time.Second
+
+// maxNotices bounds those that are kept.
+const maxNotices = 500
+
+// notice is something that was said once.
+type notice struct {
+	at   time.Time
+	line string
+	fail bool
+}
+
+// notices are what the footer said, kept for the panel of them.
+type notices struct {
+	now  func() time.Time
+	list []notice
+}
+
+func (n *notices) say(line string) { n.add(notice{line: line}) }
+
+// fail says what went wrong.
+func (n *notices) fail(err error) { n.add(notice{line: err.Error(), fail: true}) }
+
+func (n *notices) add(x notice) {
+	x.at = n.now()
+	n.list = append(n.list, x)
+	if len(n.list) > maxNotices {
+		n.list = n.list[len(n.list)-maxNotices:]
+	}
+}
+
+// current is the notice that stands now; nil for none.
+func (n *notices) current() *notice {
+	if len(n.list) == 0 {
+		return nil
+	}
+	last := &n.list[len(n.list)-1]
+	if n.now().Sub(last.at) >= noticeFor {
+		return nil
+	}
+	return last
+}
+
+func (n *notices) standing() bool { return n.current() != nil }
