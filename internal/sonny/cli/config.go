@@ -95,7 +95,7 @@ func (a *app) held() (*config.Config, error) {
 	if err != nil {
 		a.notice(coded(err).Error())
 	}
-	c, notices, err := config.Resolve(config.Sources{Path: path, Project: project, Environ: os.Environ(), Terminal: isTerminal(a.stdin)})
+	c, notices, err := config.Resolve(config.Sources{Path: path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin)})
 	for _, n := range notices {
 		a.notice(n.Text)
 	}
