@@ -141,6 +141,10 @@ func (f *fileWalk) unknown(parts []string, value any) {
 		f.secret(parts)
 		return
 	}
+	if len(f.notices) >= maxNoticed && ownTable(parts) == "" {
+		f.more++ // without a search for what was meant
+		return
+	}
 	what := f.where(parts) + name + " is no setting"
 	if near := nearest(name); near != "" {
 		what += "; did you mean " + near + "?"

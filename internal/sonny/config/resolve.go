@@ -65,6 +65,9 @@ func Resolve(s Sources) (*Config, []Notice, error) {
 	stated := r.stated(s.Stated, s.Terminal)
 	c := fill(r.settings())
 	r.check(c)
+	if r.more > 0 {
+		r.notices = append(r.notices, Notice{Text: fmt.Sprintf("%d more like these", r.more)})
+	}
 	switch {
 	case stated != nil:
 		return c, r.notices, stated
@@ -89,6 +92,7 @@ func firstOf(faults []*protocol.Error) error {
 type resolver struct {
 	held    map[string]Setting // by the name with the table's own last part
 	notices []Notice
+	more    int                        // notices beyond those
 	faults  []*protocol.Error          // of confining keys
 	off     map[string]*protocol.Error // of servers and sources, by their table's name
 	leak    *protocol.Error            // the first secret in the file
@@ -98,7 +102,14 @@ func newResolver() *resolver {
 	return &resolver{held: map[string]Setting{}, off: map[string]*protocol.Error{}}
 }
 
+// maxNoticed bounds the notices of one reading; the rest is counted.
+const maxNoticed = 64
+
 func (r *resolver) notice(key, format string, args ...any) {
+	if len(r.notices) >= maxNoticed {
+		r.more++
+		return
+	}
 	r.notices = append(r.notices, Notice{key, fmt.Sprintf(format, args...)})
 }
 
