@@ -25,6 +25,11 @@ const (
 	commandRows  = 12                     // of a command that are shown, unless all is asked for
 )
 
+// approvalCommands move to the question that is open.
+var approvalCommands = feature{
+	actions: map[string]func(*App){"answer": func(a *App) { a.answers.focus(a) }},
+}
+
 // answers is the panel of the calls that wait for the person.
 type answers struct {
 	list    []*protocol.Approval
@@ -145,9 +150,6 @@ func (p *answers) focus(a *App) bool {
 
 // key takes a key where the panel has the keyboard.
 func (p *answers) key(a *App, k term.Key) bool {
-	if k.Name == "alt+a" {
-		return p.focus(a)
-	}
 	if !p.focused || !p.open(a) {
 		return false
 	}

@@ -10,8 +10,10 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 )
 
@@ -22,6 +24,8 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
+	SetTheme(theme.Theme)
+	AskBackground()
 	Bell()
 	Copy(string) bool
 	Suspend()
@@ -43,7 +47,9 @@ type Options struct {
 	Project string
 	// Model and Effort are for a lead that is made; "" for the one that is picked.
 	Model, Effort string
-	Models        []string // those of the models file, for picking
+	Models        []string           // those of the models file, for picking
+	Suggest       string             // the model proposed where none is set; "": the screen's own choice
+	Picked        func(model string) // keeps what was picked, for the next lead; may be nil
 	// Compose gives the instructions of a lead, and says in a few words what is in them.
 	Compose func(project string) (text, parts string, err error)
 	// Rules gives the command rules of a session.
@@ -53,6 +59,9 @@ type Options struct {
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
+
+	Markdown md.Options
+	Theme    string // of the settings: auto, a built-in one's name, or a file's
 
 	Version string
 	Motion  bool
@@ -80,6 +89,7 @@ type App struct {
 	notes   notices
 	lost    *live.Lost
 	answers answers // the approvals' panel
+	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	lastKey   time.Time
@@ -87,6 +97,10 @@ type App struct {
 	quit      bool
 	dirty     bool
 	drawn     time.Time
+	actions   map[string]func(*App)
+	commands  []slashCommand
+	hear      []func(*App, *live.Bot, *protocol.Event)
+	greet     []func(*App, *session)
 	wake      chan struct{}
 	calls     chan func() // what runs beside the loop, back with its answer
 	running   sync.WaitGroup
@@ -124,6 +138,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 			}
 		})
 	})
+	a.assemble()
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
@@ -260,6 +275,9 @@ func (a *App) event(e *protocol.Event) {
 	}
 	if a.session != nil && e.Bot == a.session.bot {
 		a.session.event(a, e)
+	}
+	for _, hear := range a.hear {
+		hear(a, b, e)
 	}
 	switch e.Kind {
 	case protocol.KindApprovalRequested, protocol.KindToolStarted, protocol.KindToolCompleted, protocol.KindStepDecided:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
 
@@ -15,27 +16,9 @@ type slashCommand struct {
 	run              func(a *App, args string) error
 }
 
-// slashCommands are those of the screen, in the order in which they are listed.
-var slashCommands []slashCommand
-
-func init() {
-	slashCommands = []slashCommand{
-		{"approval", "ROW", "who is asked: auto, manual, look, full", func(a *App, args string) error {
-			row, err := lead.ParseRow(args)
-			if err != nil {
-				return err
-			}
-			a.setRow(row)
-			return nil
-		}},
-		{"look", "", "read and plan only; again to go back", func(a *App, _ string) error {
-			if a.confinement().Row() == lead.Look {
-				a.setRow(lead.Auto)
-			} else {
-				a.setRow(lead.Look)
-			}
-			return nil
-		}},
+// basics are the keys and commands that every screen has.
+var basics = feature{
+	commands: []slashCommand{
 		{"pause", "[REASON]", "stop every bot of the store", (*App).pause},
 		{"unpause", "", "let them go on", (*App).unpause},
 		{"rename", "TITLE", "name this session", func(a *App, args string) error {
@@ -44,7 +27,28 @@ func init() {
 			}
 			return nil
 		}},
+		{"help", "", "all keys", func(a *App, _ string) error { a.act("keys"); return nil }},
 		{"quit", "", "detach", func(a *App, _ string) error { a.quit = true; return nil }},
+	},
+	actions: map[string]func(*App){
+		"detach":        func(a *App) { a.quit = true },
+		"suspend":       (*App).suspend,
+		"redraw":        func(a *App) { a.o.Term.Redraw() },
+		"fold_output":   func(a *App) { a.fold(func(l *cells.Look) { l.Output = !l.Output }) },
+		"fold_thoughts": func(a *App) { a.fold(func(l *cells.Look) { l.Thoughts = !l.Thoughts }) },
+		"scroll_up":     func(a *App) { a.scroll(max(1, a.h/2)) },
+		"scroll_down":   func(a *App) { a.scroll(-max(1, a.h/2)) },
+		"row_up":        func(a *App) { a.scroll(1) },
+		"row_down":      func(a *App) { a.scroll(-1) },
+		"top":           func(a *App) { a.scroll(1 << 30) },
+		"bottom":        func(a *App) { a.scroll(-1 << 30) },
+	},
+}
+
+// fold changes what the transcript shows of its cells.
+func (a *App) fold(change func(*cells.Look)) {
+	if a.session != nil {
+		change(&a.session.look)
 	}
 }
 
@@ -52,7 +56,7 @@ func init() {
 // with; one that is unknown stays in the composer.
 func (a *App) command(line string) bool {
 	name, args, _ := strings.Cut(line, " ")
-	for _, c := range slashCommands {
+	for _, c := range a.commands {
 		if c.name != name {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 // panel is what covers the body and has the keyboard.
 type panel interface {
 	view(a *App, c term.Canvas)
-	// key takes a key. Esc closes a panel that does not take it itself.
+	// key takes a key, Esc too. It reports whether the panel is done with.
 	key(a *App, k term.Key) (closed bool)
 	hints() []string
 }
@@ -32,6 +32,8 @@ func (a *App) input(e term.Event) bool {
 		a.answers.yield()
 		a.composing().insert(pasted(e.Text))
 		a.lastKey = a.o.Now()
+	case term.Background:
+		a.background(e)
 	case term.Mouse:
 		switch e.Kind {
 		case term.WheelUp:
@@ -47,19 +49,12 @@ func (a *App) input(e term.Event) bool {
 func (a *App) key(k term.Key) {
 	leaving := a.leaving
 	a.leaving = time.Time{}
-	switch k.Name {
-	case "ctrl+c":
+	if k.Name == "ctrl+c" {
 		a.ctrlC(leaving)
-		return
-	case "ctrl+z":
-		a.suspend()
-		return
-	case "ctrl+l":
-		a.o.Term.Redraw()
 		return
 	}
 	if a.panel != nil {
-		if a.panel.key(a, k) || k.Name == "esc" {
+		if p := a.panel; p.key(a, k) && a.panel == p {
 			a.panel = nil
 		}
 		return
@@ -67,57 +62,52 @@ func (a *App) key(k term.Key) {
 	if a.answers.key(a, k) {
 		return
 	}
-	if a.global(k) || a.composing().key(k.Name, k.Text) {
+	if name := a.bound(k); name != "" && a.act(name) {
 		return
 	}
+	a.composed(k)
 }
 
-// global are the keys that do the same wherever the caret stands.
-func (a *App) global(k term.Key) bool {
-	empty := a.composing().empty()
+// bindings are the keys of actions that mean the same with text in the composer, empty
+// those that mean it only without.
+var (
+	bindings = map[string]string{
+		"ctrl+z": "suspend", "ctrl+l": "redraw", "shift+tab": "row_next", "alt+a": "answer",
+		"ctrl+o": "fold_output", "alt+t": "fold_thoughts",
+		"pgup": "scroll_up", "pgdown": "scroll_down", "shift+up": "row_up", "shift+down": "row_down",
+		"ctrl+home": "top", "ctrl+end": "bottom",
+	}
+	empty = map[string]string{"ctrl+d": "detach"}
+)
+
+// bound is the action that a key is bound to here; "" for none.
+func (a *App) bound(k term.Key) string {
+	if a.composing().empty() {
+		if name := empty[k.Name]; name != "" {
+			return name
+		}
+	}
+	return bindings[k.Name]
+}
+
+// composed takes a key of the composer.
+func (a *App) composed(k term.Key) {
 	switch k.Name {
 	case "enter":
 		if !a.continued() {
 			a.send(delivery{})
 		}
 	case "tab":
-		if a.session == nil || empty {
-			return a.answers.focus(a)
+		if a.session == nil || a.composing().empty() {
+			a.answers.focus(a)
+		} else {
+			a.send(delivery{queue: true})
 		}
-		a.send(delivery{queue: true})
 	case "esc":
-		a.esc()
-	case "ctrl+d":
-		if !empty {
-			return false
-		}
-		a.quit = true
-	case "shift+tab":
-		a.nextRow()
-	case "ctrl+o":
-		if a.session != nil {
-			a.session.look.Output = !a.session.look.Output
-		}
-	case "alt+t":
-		if a.session != nil {
-			a.session.look.Thoughts = !a.session.look.Thoughts
-		}
-	case "pgup":
-		a.scroll(max(1, a.h/2))
-	case "pgdown":
-		a.scroll(-max(1, a.h/2))
-	case "shift+up":
-		a.scroll(1)
-	case "shift+down":
-		a.scroll(-1)
-	case "ctrl+home":
-		a.scroll(1 << 30)
-	case "ctrl+end":
-		a.scroll(-1 << 30)
+		a.interrupt()
 	default:
-		return false
+		a.composing().key(k.Name, k.Text)
 	}
-	return true
 }
 
 // continued makes a newline of a backslash and Enter.
@@ -130,9 +120,6 @@ func (a *App) continued() bool {
 	c.insert("\n")
 	return true
 }
-
-// esc closes the topmost open thing; with nothing open it interrupts.
-func (a *App) esc() { a.interrupt() }
 
 // ctrlC clears, interrupts, or asks once more and detaches.
 func (a *App) ctrlC(leaving time.Time) {

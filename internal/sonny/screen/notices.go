@@ -1,6 +1,11 @@
 package screen
 
-import "time"
+import (
+	"time"
+
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/text"
+)
 
 // noticeFor is how long a notice stands in the footer.
 const noticeFor = 4 * time.Second
@@ -13,6 +18,28 @@ type notice struct {
 	at   time.Time
 	line string
 	fail bool
+}
+
+// noticeCommands list what was said.
+var noticeCommands = feature{
+	commands: []slashCommand{{"notices", "", "what was said in the footer", func(a *App, _ string) error {
+		a.panel = &listPanel{title: "notices", empty: "nothing was said yet", rows: (*App).noticeRows}
+		return nil
+	}}},
+}
+
+func (a *App) noticeRows() []listRow {
+	var rows []listRow
+	for i := len(a.notes.list) - 1; i >= 0; i-- {
+		n := a.notes.list[i]
+		role := text.Plain
+		if n.fail {
+			role = text.Fail
+		}
+		rows = append(rows, listRow{id: n.at.String(), line: text.Join(
+			text.Span{Text: n.at.Format("15:04:05  "), Role: text.Dim}, text.Span{Text: cells.OneLine(n.line), Role: role})})
+	}
+	return rows
 }
 
 // notices are what the footer said, kept for the panel of them.

@@ -8,6 +8,29 @@ import (
 	"agent/protocol"
 )
 
+// rowCommands change who is asked and what the sandbox allows (sonny.md 4).
+var rowCommands = feature{
+	commands: []slashCommand{
+		{"approval", "ROW", "who is asked: auto, manual, look, full", func(a *App, args string) error {
+			row, err := lead.ParseRow(args)
+			if err != nil {
+				return err
+			}
+			a.setRow(row)
+			return nil
+		}},
+		{"look", "", "read and plan only; again to go back", func(a *App, _ string) error {
+			if a.confinement().Row() == lead.Look {
+				a.setRow(lead.Auto)
+			} else {
+				a.setRow(lead.Look)
+			}
+			return nil
+		}},
+	},
+	actions: map[string]func(*App){"row_next": (*App).nextRow},
+}
+
 // nextRow steps the lead's row.
 func (a *App) nextRow() {
 	if a.session == nil {

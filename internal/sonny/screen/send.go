@@ -24,6 +24,9 @@ func (a *App) send(d delivery) {
 		return
 	}
 	s := a.session
+	if a.wakeDaemon() {
+		return
+	}
 	prompt := strings.TrimRight(s.compose.text(), "\n")
 	if strings.TrimSpace(prompt) == "" {
 		a.resumeHeld()
@@ -44,6 +47,19 @@ func (a *App) send(d delivery) {
 	s.compose.clear()
 	s.up = 0
 	a.submit(s, req, steers)
+}
+
+// wakeDaemon starts a daemon that was ended, on the person's word. It reports whether
+// there was need.
+func (a *App) wakeDaemon() bool {
+	if a.lost == nil || !a.lost.Stopped {
+		return false
+	}
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+	return true
 }
 
 // submit hands a message to the daemon. It is retried with the same request id while
@@ -126,13 +142,6 @@ func (a *App) interrupt() {
 // resumeHeld sends what an interrupt held, in order, or offers to go on.
 func (a *App) resumeHeld() {
 	s := a.session
-	if a.lost != nil && a.lost.Stopped {
-		select {
-		case a.wake <- struct{}{}:
-		default:
-		}
-		return
-	}
 	held := s.held
 	s.held = nil
 	for _, prompt := range held {

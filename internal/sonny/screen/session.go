@@ -44,7 +44,7 @@ type session struct {
 
 // openSession shows a bot.
 func (a *App) openSession(name string, id int64) {
-	s := &session{bot: name, id: id, tr: cells.New(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Now
 	if old := a.session; old != nil {
 		old.leave(a)
@@ -140,7 +140,7 @@ func (s *session) loadOlder(a *App) {
 			if a.session != s || err != nil {
 				return
 			}
-			older := cells.New()
+			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
 			s.whole = p.next == nil || len(p.nodes) == 0
 			s.tr.Prepend(older)
@@ -369,6 +369,9 @@ func (s *session) record(a *App) *live.Bot { return a.world.Bot(s.bot) }
 
 // sessionLoaded goes on with what waited for the transcript.
 func (a *App) sessionLoaded(s *session) {
+	for _, greet := range a.greet {
+		greet(a, s)
+	}
 	if prompt := a.o.Prompt; prompt != "" {
 		a.o.Prompt = ""
 		s.compose.set(prompt)

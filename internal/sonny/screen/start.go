@@ -130,7 +130,7 @@ func (st *startScreen) send(a *App) {
 		return
 	}
 	if st.model == "" {
-		a.notes.say("no model is set: name one with --model PROVIDER/MODEL or sonny config set model")
+		a.pickModel(prompt)
 		return
 	}
 	p := st.plan(a)

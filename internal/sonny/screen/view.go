@@ -381,20 +381,15 @@ func (a *App) confinement() lead.Confinement {
 // taskWords count the lead's tasks by what they do.
 func (a *App) taskWords() (out []string) {
 	b := a.bot()
-	if b == nil {
-		return nil
-	}
-	tasks := lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), nil)
-	if len(tasks) == 0 {
+	tasks := a.tasks()
+	if b == nil || len(tasks) == 0 {
 		return nil
 	}
 	count := map[live.State]int{}
 	approvals := len(b.Waits)
 	for _, t := range tasks {
-		if tb := a.world.Bot(t.Name); tb != nil {
-			count[tb.State(false)]++
-			approvals += len(tb.Waits)
-		}
+		count[t.State(false)]++
+		approvals += len(t.Waits)
 	}
 	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
 	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {
