@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,4 +108,59 @@ func MakePrivateDir(dir string) error {
 		return nil
 	}
 	return os.Chmod(dir, 0o700)
+}
+
+// MakeOwnDir makes a folder 0700 whatever the umask; the parent must exist. One
+// that exists keeps its mode and must be a real folder of the caller's own.
+func MakeOwnDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		return os.Chmod(dir, 0o700)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || owner(info) != os.Geteuid() {
+		return fmt.Errorf("%s is not a folder of your own", dir)
+	}
+	return nil
+}
+
+// ReadOwn reads a whole regular file of the caller's own, of at most that many
+// bytes. It follows no symlink at the last name, waits for no FIFO and changes
+// nothing. An error names the file; of one that is not there it is an
+// fs.ErrNotExist.
+func ReadOwn(path string, most int) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s is a link", path)
+	}
+	if errors.Is(err, unix.ENXIO) { // a socket
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case owner(info) != os.Geteuid():
+		return nil, fmt.Errorf("%s belongs to another user", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > most {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, most)
+	}
+	return data, nil
 }

@@ -2,6 +2,7 @@ package place
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -181,4 +182,79 @@ func TestLock(t *testing.T) {
 			t.Fatalf("error is %v", err)
 		}
 	})
+}
+
+func TestReadOwn(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(at("file"), []byte("12345678"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", at("link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(at("pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, file, says string }{
+		{"a link is not followed", "link", "is a link"},
+		{"a FIFO is not waited for", "pipe", "is not a regular file"},
+		{"a folder is no file", ".", "is not a regular file"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if _, err := ReadOwn(at(row.file), 100); err == nil || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("it reads a whole file and leaves its mode", func(t *testing.T) {
+		data, err := ReadOwn(at("file"), 8)
+		info, statErr := os.Stat(at("file"))
+		if err != nil || statErr != nil || string(data) != "12345678" || info.Mode().Perm() != 0o644 {
+			t.Errorf("%q, %v, %v", data, err, info.Mode())
+		}
+	})
+	t.Run("one that is too large is refused", func(t *testing.T) {
+		if _, err := ReadOwn(at("file"), 7); err == nil || !strings.Contains(err.Error(), "larger than 7 bytes") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("what is not there is told apart", func(t *testing.T) {
+		if _, err := ReadOwn(at("gone"), 7); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestMakeOwnDir(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("open", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, dir string
+		mode      fs.FileMode
+		refused   bool
+	}{
+		{"a new one is 0700", "new", 0o700, false},
+		{"one that is there keeps its mode", "open", 0o755, false},
+		{"a link is refused", "link", 0o755, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			path := filepath.Join(dir, row.dir)
+			if err := MakeOwnDir(path); (err != nil) != row.refused {
+				t.Fatalf("got %v", err)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != row.mode {
+				t.Errorf("%v, %v", info, err)
+			}
+		})
+	}
 }
