@@ -21,6 +21,7 @@ require (
 )
 
 require (
+	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/coder/websocket v1.8.15
 )

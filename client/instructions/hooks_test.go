@@ -114,3 +114,26 @@ func TestListsForAPerson(t *testing.T) {
 		}
 	})
 }
+
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.write("home/a.md", "12345678")
+	w.link("a.md", "home/link.md")
+	for _, row := range []struct {
+		name, path string
+		most       int
+		want       string
+		code       protocol.Code
+	}{
+		{"a file", path, 8, "12345678", ""},
+		{"by a link", filepath.Join(w.home, "link.md"), 8, "12345678", ""},
+		{"one too large", path, 7, "", protocol.InstructionsLimit},
+		{"none", path + "x", 8, "", protocol.InstructionsUnreadable},
+		{"a folder", w.home, 8, "", protocol.InstructionsUnreadable},
+	} {
+		if got, err := ReadFile(row.path, row.most); got != row.want || protocol.CodeOf(err) != row.code {
+			t.Errorf("%s: %q, %v", row.name, got, err)
+		}
+	}
+}

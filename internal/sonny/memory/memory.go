@@ -182,22 +182,16 @@ func (m *Memory) locked(s Scope, do func(dir string) error) error {
 	return do(dir)
 }
 
-// waitFor takes a lock. A lock of this kind cannot be waited for with a limit, so it
-// is tried, soon at first.
+// waitFor takes a lock.
 func waitFor(path string, patience time.Duration) (*place.OwnerLock, error) {
-	limit := time.Now().Add(patience)
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		lock, err := place.Lock(path, string(codeBusy))
-		switch {
-		case err == nil:
-			return lock, nil
-		case heldBy(err) != codeBusy:
-			return nil, unusable(err)
-		case time.Now().After(limit):
-			return nil, protocol.Fail(codeBusy, path+" has been held by another program for "+patience.String()+"; end that one, or try again")
-		}
-		time.Sleep(pause)
+	lock, err := place.LockWithin(path, string(codeBusy), patience)
+	switch {
+	case err == nil:
+		return lock, nil
+	case heldBy(err) == codeBusy:
+		return nil, protocol.Fail(codeBusy, path+" has been held by another program for "+patience.String()+"; end that one, or try again")
 	}
+	return nil, unusable(err)
 }
 
 // unusable is a file or folder that is in the way.
