@@ -9,8 +9,6 @@ package skill
 
 import (
 	"embed"
-	"io/fs"
-	"path"
 	"strings"
 
 	"agent/protocol"
@@ -24,7 +22,7 @@ const (
 	codeLeft protocol.Code = "skill_left"
 )
 
-//go:embed shipped
+//go:embed shipped/*.md
 var shippedFiles embed.FS
 
 // files are a skill's, by their slashed path in its folder.
@@ -33,23 +31,19 @@ type files map[string]string
 // set is the files of each skill.
 type set map[string]files
 
-// shipped is what this build of Sonny ships.
+// shipped is what this build of Sonny ships: each NAME.md is the SKILL.md of NAME.
 func shipped() set {
-	all := set{}
-	err := fs.WalkDir(shippedFiles, "shipped", func(at string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := shippedFiles.ReadFile(at)
-		name, file, _ := strings.Cut(strings.TrimPrefix(at, "shipped/"), "/")
-		if all[name] == nil {
-			all[name] = files{}
-		}
-		all[name][path.Clean(file)] = string(text)
-		return err
-	})
+	list, err := shippedFiles.ReadDir("shipped")
 	if err != nil {
-		panic("skill: the files that were built in cannot be read: " + err.Error())
+		panic("skill: what was built in cannot be read: " + err.Error())
+	}
+	all := set{}
+	for _, e := range list {
+		text, err := shippedFiles.ReadFile("shipped/" + e.Name())
+		if err != nil {
+			panic("skill: what was built in cannot be read: " + err.Error())
+		}
+		all[strings.TrimSuffix(e.Name(), ".md")] = files{"SKILL.md": string(text)}
 	}
 	return all
 }
