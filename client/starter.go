@@ -24,6 +24,7 @@ type Starter struct {
 	Limits       Limits        // stated ones only
 	Walls        []string      // besides ~/.agent/run
 	Protect      []string      // besides ~/.agent/rules
+	Config       string        // the config.toml that the daemon reads; "": its default
 	Env          []string      // nil: os.Environ, filled up from ~/.agent/env
 	ExistingOnly bool          // store_not_found rather than a new store
 	NoSpawn      bool          // only look for one within the window: daemon_unavailable
@@ -211,6 +212,9 @@ func (s *Starter) arguments(target Target, providers []string) ([]string, error)
 	}
 	if s.Limits.CacheTTL != nil {
 		args = append(args, "--cache-ttl="+*s.Limits.CacheTTL)
+	}
+	if s.Config != "" {
+		args = append(args, "--config="+absolute(s.Config))
 	}
 	for _, path := range append([]string{filepath.Join(home, ".agent", "run")}, s.Walls...) {
 		args = append(args, "--wall="+absolute(path))

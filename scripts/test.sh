@@ -39,6 +39,15 @@ else
 	export CGO_ENABLED=0
 fi
 
+# Sonny's tests drive the programs themselves. Built here, and in a folder of this
+# run, they are never those of an older source.
+step "agent and sonny, with test hooks"
+case " $* " in
+*" -race "*) go build -race -buildvcs=false -tags testhooks -o "$work/bin/" ./cmd/agent ./cmd/sonny ;;
+*) go build -buildvcs=false -tags testhooks -o "$work/bin/" ./cmd/agent ./cmd/sonny ;;
+esac
+export SONNY_TEST_BIN="$work/bin"
+
 step "go test -shuffle=on $* ./..."
 began=$(date +%s)
 # A pipe's status is tee's, so that of go test goes through a file.

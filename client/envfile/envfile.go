@@ -46,9 +46,12 @@ func DefaultPath() (string, error) {
 // env_file_invalid, naming the path and the line, never the text.
 func Read(path string) ([]Var, error) {
 	// Non-blocking: a FIFO must be refused, not waited for.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, invalid("%s is a link; put the file itself there", path)
 	}
 	if err != nil {
 		return nil, invalid("%s cannot be opened: %v", path, errors.Unwrap(err))
@@ -116,13 +119,15 @@ func assignment(line string) (name, value string, ok bool) {
 		line = strings.TrimLeft(rest, " \t")
 	}
 	name, value, ok = strings.Cut(line, "=")
-	if !ok || !validName(name) {
+	if !ok || !ValidName(name) {
 		return "", "", false
 	}
 	return name, unquote(strings.TrimSpace(value)), true
 }
 
-func validName(s string) bool {
+// ValidName reports whether s may name a variable: letters, digits and _, not beginning
+// with a digit.
+func ValidName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		letter := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_'

@@ -11,6 +11,21 @@ import (
 	"agent/protocol"
 )
 
+func TestALinkIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	link := filepath.Join(dir, "env")
+	if err := os.WriteFile(filepath.Join(dir, "real"), []byte("A=b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
+	if vars, err := Read(link); protocol.CodeOf(err) != protocol.EnvFileInvalid || !strings.Contains(err.Error(), link+" is a link") {
+		t.Errorf("%v, %v", vars, err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -134,7 +149,7 @@ func FuzzParse(f *testing.F) {
 		}
 		names := map[string]bool{}
 		for _, v := range vars {
-			if !validName(v.Name) || names[v.Name] || strings.ContainsAny(v.Value, "\n\x00") {
+			if !ValidName(v.Name) || names[v.Name] || strings.ContainsAny(v.Value, "\n\x00") {
 				t.Fatalf("%q gave %q", text, vars)
 			}
 			names[v.Name] = true

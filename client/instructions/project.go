@@ -20,17 +20,24 @@ const (
 // else one made of the folder's own name. A file that cannot be read, or that
 // names no project, is instructions_unreadable.
 func ProjectName(folder string) (string, error) {
+	name, _, err := StatedProject(folder)
+	return name, err
+}
+
+// StatedProject is ProjectName, and whether a project.toml said it.
+func StatedProject(folder string) (name string, stated bool, err error) {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		path := inAgents(dir, "project.toml")
 		f, err := readSmall(path, maxProjectFile)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if f != nil {
-			return namedBy(path)
+			name, err := namedBy(path)
+			return name, true, err
 		}
 		if dir == filepath.Dir(dir) {
-			return projectOf(filepath.Base(folder)), nil
+			return projectOf(filepath.Base(folder)), false, nil
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agent/client/envfile"
+	"agent/internal/git"
 	"agent/internal/secret"
 	"agent/protocol"
 
@@ -137,7 +138,7 @@ func (t *Tree) setupEnv(keys []string) ([]string, error) {
 		keys = append(keys[:len(keys):len(keys)], v.Name)
 		values = append(values, v.Value)
 	}
-	return append(secret.WithoutKeys(withoutPlaces(os.Environ()), keys, values), "AGENT_SOURCE="+t.plan.Source), nil
+	return append(secret.WithoutKeys(git.WithoutPlaces(os.Environ()), keys, values), "AGENT_SOURCE="+t.plan.Source), nil
 }
 
 // reason is an error without the path that the caller names already.

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/internal/git"
 	"agent/protocol"
 )
 
@@ -61,7 +62,7 @@ type Plan struct {
 	sub    string // Folder below Source, "" for Source itself
 	root   string
 	gitDir string // the checkout's own git folder
-	git    git
+	git    git.Program
 }
 
 // Find looks for the repository and resolves the request. It makes nothing.
@@ -90,11 +91,11 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 
 // repository finds the checkout that holds a folder.
 func (p *Plan) repository(ctx context.Context, folder string) (err error) {
-	if p.git, err = findGit(); err != nil {
+	if p.git, err = git.Find(); err != nil {
 		return err
 	}
 	ask := func(what string) (string, error) {
-		answer, err := p.git.run(ctx, folder, "rev-parse", what)
+		answer, err := p.git.Run(ctx, folder, "rev-parse", what)
 		if err != nil && context.Cause(ctx) == nil {
 			err = protocol.Fail(protocol.WorktreeNeedsGit, folder+" is in no git checkout, of which a worktree could be made: "+err.Error())
 		}
@@ -162,7 +163,7 @@ func (p *Plan) resolve(ctx context.Context, base string) (err error) {
 // in runs git on the repository. Its git folder is named, so that what a .git
 // file in some folder says does not count.
 func (p *Plan) in(ctx context.Context, args ...string) (string, error) {
-	return p.git.run(ctx, p.Source, append([]string{"--git-dir=" + p.gitDir}, args...)...)
+	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.gitDir}, args...)...)
 }
 
 // failed is worktree_failed. In a confined shell that has one more cause, and a
@@ -177,7 +178,7 @@ func (p *Plan) failed(why string) error {
 // Uncommitted counts the paths of the source that have changes which are in no
 // commit, untracked ones among them: none of that is in the worktree.
 func (p *Plan) Uncommitted(ctx context.Context) (int, error) {
-	out, err := p.git.run(ctx, p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
+	out, err := p.git.Run(ctx, p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
 	if err != nil {
 		return 0, p.failed(err.Error())
 	}
@@ -201,7 +202,7 @@ func (p *Plan) Add(ctx context.Context) (*Tree, error) {
 	t := &Tree{Path: p.Path, Branch: p.Branch, plan: p}
 	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
 	if err == nil {
-		t.GitDir, err = p.git.run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
+		t.GitDir, err = p.git.Run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
 	}
 	if err == nil {
 		t.Workspace = t.below(p.sub)

@@ -26,14 +26,15 @@ var belowEngine = []string{
 
 // sonnyMay is open to every room of the terminal client.
 var sonnyMay = []string{
-	"client", "internal/place", "internal/secret", "internal/rules", "internal/approver", "internal/sonny",
+	"client", "internal/place", "internal/secret", "internal/rules", "internal/approver", "internal/git", "internal/sonny",
 }
 
 // rooms is the house. A folder that is not here has no place in the tree: give
 // it a line, here and in CONTRIBUTING.md.
 var rooms = []room{
 	{folder: "protocol"},
-	{folder: "client", may: []string{"internal/place", "internal/secret"}},
+	{folder: "internal/git"},
+	{folder: "client", may: []string{"internal/place", "internal/secret", "internal/git"}},
 	{folder: "internal/place"},
 	{folder: "internal/secret", may: []string{"internal/place"}},
 	{folder: "internal/sandbox", may: []string{"internal/place"}},
@@ -80,7 +81,7 @@ var rooms = []room{
 
 // forTests are never part of what ships. The model server may be imported by
 // any room's tests, the families' helpers by those of rooms above them.
-var forTests = []string{"internal/fakemodel", "internal/model/modeltest", "internal/model/chatgpt/chatgpttest"}
+var forTests = []string{"internal/fakemodel", "internal/model/modeltest", "internal/model/chatgpt/chatgpttest", "internal/sonny/sonnytest"}
 
 func TestImportsOfEveryRoom(t *testing.T) {
 	t.Parallel()

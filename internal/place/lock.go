@@ -19,17 +19,33 @@ type OwnerLock struct {
 // process lives or until Close. Held by anyone else, this process included, it
 // is an Error of heldCode at once. A symlink at path is not followed.
 func Lock(path string, heldCode string) (*OwnerLock, error) {
+	l, err := lockFile(path, flock)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fail(heldCode, "%s is locked by another daemon", path)
+	}
+	return l, err
+}
+
+// WaitLock is Lock that waits until whoever holds it has given it up: for files
+// that several programs change, each for a moment. It cannot be interrupted.
+func WaitLock(path string) (*OwnerLock, error) {
+	return lockFile(path, func(f *os.File) error {
+		for {
+			if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+				return err
+			}
+		}
+	})
+}
+
+// lockFile takes the lock at path in a way that waits or does not.
+func lockFile(path string, take func(*os.File) error) (*OwnerLock, error) {
 	for {
 		f, err := OpenPrivate(path, os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}
-		err = flock(f)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
-			return nil, fail(heldCode, "%s is locked by another daemon", path)
-		}
-		if err != nil {
+		if err := take(f); err != nil {
 			f.Close()
 			return nil, &os.PathError{Op: "flock", Path: path, Err: err}
 		}
@@ -93,9 +109,26 @@ func (l *OwnerLock) Close() error {
 	return errors.Join(errs...)
 }
 
-func flock(f *os.File) error {
+// LockDir takes an exclusive lock on a folder itself, for the short while in which a
+// file in it is read, changed and replaced. It waits for whoever holds it, and leaves
+// no file behind.
+func LockDir(dir string) (*OwnerLock, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := flockAs(f, unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, &os.PathError{Op: "flock", Path: dir, Err: err}
+	}
+	return &OwnerLock{file: f}, nil
+}
+
+func flock(f *os.File) error { return flockAs(f, unix.LOCK_EX|unix.LOCK_NB) }
+
+func flockAs(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how)
 		if err != unix.EINTR {
 			return err
 		}

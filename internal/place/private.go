@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,6 +46,20 @@ func tighten(f *os.File) error {
 // it, after a crash too, finds the old content or the new, whole. The parent
 // folder must exist. A symlink at path is replaced, not followed.
 func WritePrivate(path string, data []byte) error {
+	return written(path, data, os.Rename)
+}
+
+// CreatePrivate is WritePrivate for a file that must not be there yet: it is made whole
+// or not at all, and one that is there stays, which is fs.ErrExist.
+func CreatePrivate(path string, data []byte) error {
+	return written(path, data, func(whole, path string) error {
+		defer os.Remove(whole)
+		return os.Link(whole, path) // a rename would replace
+	})
+}
+
+// written fills a temporary file beside path, which put gives its name.
+func written(path string, data []byte, put func(whole, path string) error) error {
 	dir := filepath.Dir(path)
 	f, err := os.OpenFile(filepath.Join(dir, "."+filepath.Base(path)+"."+rand.Text()+".tmp"),
 		os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
@@ -57,7 +70,7 @@ func WritePrivate(path string, data []byte) error {
 		os.Remove(f.Name())
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := put(f.Name(), path); err != nil {
 		os.Remove(f.Name())
 		return err
 	}
@@ -128,39 +141,4 @@ func MakeOwnDir(dir string) error {
 		return fmt.Errorf("%s is not a folder of your own", dir)
 	}
 	return nil
-}
-
-// ReadOwn reads a whole regular file of the caller's own, of at most that many
-// bytes. It follows no symlink at the last name, waits for no FIFO and changes
-// nothing. An error names the file; of one that is not there it is an
-// fs.ErrNotExist.
-func ReadOwn(path string, most int) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s is a link", path)
-	}
-	if errors.Is(err, unix.ENXIO) { // a socket
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case owner(info) != os.Geteuid():
-		return nil, fmt.Errorf("%s belongs to another user", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > most {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, most)
-	}
-	return data, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -184,48 +185,6 @@ func TestLock(t *testing.T) {
 	})
 }
 
-func TestReadOwn(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(at("file"), []byte("12345678"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("file", at("link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mkfifo(at("pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range []struct{ name, file, says string }{
-		{"a link is not followed", "link", "is a link"},
-		{"a FIFO is not waited for", "pipe", "is not a regular file"},
-		{"a folder is no file", ".", "is not a regular file"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			if _, err := ReadOwn(at(row.file), 100); err == nil || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-	t.Run("it reads a whole file and leaves its mode", func(t *testing.T) {
-		data, err := ReadOwn(at("file"), 8)
-		info, statErr := os.Stat(at("file"))
-		if err != nil || statErr != nil || string(data) != "12345678" || info.Mode().Perm() != 0o644 {
-			t.Errorf("%q, %v, %v", data, err, info.Mode())
-		}
-	})
-	t.Run("one that is too large is refused", func(t *testing.T) {
-		if _, err := ReadOwn(at("file"), 7); err == nil || !strings.Contains(err.Error(), "larger than 7 bytes") {
-			t.Errorf("got %v", err)
-		}
-	})
-	t.Run("what is not there is told apart", func(t *testing.T) {
-		if _, err := ReadOwn(at("gone"), 7); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
 func TestMakeOwnDir(t *testing.T) {
 	dir := t.TempDir()
 	open := filepath.Join(dir, "open")
@@ -257,4 +216,34 @@ func TestMakeOwnDir(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestLockWithin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := Lock(path, "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("one that stays held is told at the limit", func(t *testing.T) {
+		var told *Error
+		if _, err := LockWithin(path, "held", time.Millisecond); !errors.As(err, &told) || told.Code != "held" {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("one that is given up is taken", func(t *testing.T) {
+		taken := make(chan error)
+		go func() {
+			lock, err := LockWithin(path, "held", time.Minute)
+			if err == nil {
+				err = lock.Close()
+			}
+			taken <- err
+		}()
+		if err := held.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-taken; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -42,14 +42,16 @@ func ReadConfig(path string) (map[string]any, error) {
 	if len(data) > maxConfig {
 		return nil, invalid("%s: longer than %d bytes", path, maxConfig)
 	}
-	file, err := parseConfig(data)
+	file, err := ParseConfig(data)
 	if err != nil {
 		return nil, invalid("%s: %v", path, err)
 	}
 	return file, nil
 }
 
-func parseConfig(data []byte) (file map[string]any, err error) {
+// ParseConfig reads the text of a TOML file. The error says where it is none, and
+// holds nothing of the text.
+func ParseConfig(data []byte) (file map[string]any, err error) {
 	if err = toml.Unmarshal(data, &file); err == nil {
 		return file, nil
 	}

@@ -39,7 +39,7 @@ func LoadPolicy(path string) (*Policy, error) {
 // ParsePolicy reads the policy from the text of a config.toml; nil when it has
 // no such table. Everything else in the text only has to be TOML.
 func ParsePolicy(data []byte) (*Policy, error) {
-	file, err := parseConfig(data)
+	file, err := ParseConfig(data)
 	if err != nil {
 		return nil, err
 	}

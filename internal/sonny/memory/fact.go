@@ -80,7 +80,7 @@ func scalar(value string) string {
 // with it.
 func parseFact(name string, data []byte) (*Fact, error) {
 	if len(data) > MaxFact {
-		return nil, fmt.Errorf("it is larger than %d bytes", MaxFact)
+		return nil, fmt.Errorf("it is longer than %d bytes", MaxFact)
 	}
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is not UTF-8")

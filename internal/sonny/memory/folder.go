@@ -59,7 +59,7 @@ func readFolder(dir string) (*content, error) {
 
 // add reads a fact.
 func (c *content) add(name, path string) {
-	data, err := place.ReadOwn(path, MaxFact)
+	data, _, err := place.ReadOwn(path, MaxFact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // it has gone
 	}
@@ -169,7 +169,7 @@ func (c *content) fits() error {
 
 // written is what MEMORY.md holds now, "" where it is not there. memory_invalid.
 func (c *content) written() (string, error) {
-	data, err := place.ReadOwn(filepath.Join(c.dir, indexFile), 2*MaxIndex)
+	data, _, err := place.ReadOwn(filepath.Join(c.dir, indexFile), 2*MaxIndex)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", unusable(err)
 	}

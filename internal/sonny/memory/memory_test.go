@@ -372,7 +372,7 @@ func TestWhatIsNoFact(t *testing.T) {
 		{"no text", file(strings.TrimSuffix(good, "t\n")), "the text is empty"},
 		{"an unknown mark", file(strings.Replace(good, "---\n\n", "external: shell\n---\n\n", 1)), "no mark of outside content"},
 		{"what is not UTF-8", file(good + "\xff"), "not UTF-8"},
-		{"a file over 4 KiB", file(good + strings.Repeat("x", MaxFact)), "larger than 4096"},
+		{"a file over 4 KiB", file(good + strings.Repeat("x", MaxFact)), "longer than 4096"},
 		{"a link", func(path string) error { return os.Symlink("MEMORY.md", path) }, "is a link"},
 		{"a link to nothing", func(path string) error { return os.Symlink("nowhere", path) }, "is a link"},
 		{"a FIFO", func(path string) error { return unix.Mkfifo(path, 0o600) }, "not a regular file"},

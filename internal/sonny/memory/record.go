@@ -39,7 +39,7 @@ type state struct {
 // readState reads it. One that cannot be read counts as none: what it tells is only
 // when the next cleanup is due, and of a run that was cut short.
 func (m *Memory) readState() (s state) {
-	data, err := place.ReadOwn(m.own("memory-cleanup.json"), 1<<20)
+	data, _, err := place.ReadOwn(m.own("memory-cleanup.json"), 1<<20)
 	if err != nil || json.Unmarshal(data, &s) != nil {
 		return state{}
 	}
@@ -173,7 +173,7 @@ func (c *content) copyTo(dir string) error {
 		if !strings.HasSuffix(e.Name(), ".md") {
 			continue
 		}
-		data, err := place.ReadOwn(filepath.Join(c.dir, e.Name()), maxCopied)
+		data, _, err := place.ReadOwn(filepath.Join(c.dir, e.Name()), maxCopied)
 		if err != nil {
 			continue
 		}
@@ -250,7 +250,7 @@ func (m *Memory) log(list []Change) error {
 		return nil
 	}
 	path := m.own("memory-cleanup.log")
-	old, err := place.ReadOwn(path, 2*maxLog)
+	old, _, err := place.ReadOwn(path, 2*maxLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unusable(err)
 	}

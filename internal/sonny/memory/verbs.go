@@ -133,7 +133,7 @@ func remove(dir string, s Scope, name string) (*Removed, error) {
 	}
 	r := &Removed{Name: name, Scope: s}
 	path := c.path(name)
-	_, err = place.ReadOwn(path, 1<<20)
+	_, _, err = place.ReadOwn(path, 1<<20)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Duplicate = true

@@ -46,7 +46,7 @@ func readOne(dir, file string) (text string, there bool, err error) {
 			return "", false, errors.New(at + " is not a folder")
 		}
 	}
-	data, err := place.ReadOwn(filepath.Join(dir, file), MaxFile)
+	data, _, err := place.ReadOwn(filepath.Join(dir, file), MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}

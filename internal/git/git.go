@@ -1,0 +1,131 @@
+// Package git runs the git program for client/worktree and for Sonny, in folders that
+// agents write: no hook runs, and no program that watches the files, unless the caller
+// says that it is the person's own command (sonny.md 4).
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"agent/protocol"
+)
+
+// Program is an installed git. Its methods are safe for concurrent use.
+type Program struct{ path string }
+
+// Find looks for git on PATH: worktree_needs_git where there is none.
+func Find() (Program, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return Program{}, protocol.Fail(protocol.WorktreeNeedsGit, "git is not installed, or not on PATH")
+	}
+	return Program{path}, nil
+}
+
+// ends is how long git has to clean up when it is told to end.
+const ends = 5 * time.Second
+
+// maxWords bounds what of git's words an error carries, in bytes.
+const maxWords = 4 << 10
+
+// Options say how a run differs from the careful one.
+type Options struct {
+	Env   []string  // besides the caller's own
+	Input io.Reader // nil: nothing
+
+	// Max is how many bytes are taken of what it prints; 0: all. What is more is
+	// ErrTooLong, and git is ended.
+	Max int
+
+	// Own runs the repository's hooks, as the person's own command does.
+	Own bool
+}
+
+// ErrTooLong is of a run that printed more than was to be taken.
+var ErrTooLong = errors.New("git printed more than is taken")
+
+// Run runs git in a folder and gives what it printed, without the newline at its
+// end. An error says what git said.
+func (g Program) Run(ctx context.Context, dir string, args ...string) (string, error) {
+	return g.With(ctx, Options{}, dir, args...)
+}
+
+// With is Run with options.
+func (g Program) With(ctx context.Context, o Options, dir string, args ...string) (string, error) {
+	if !o.Own {
+		args = append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, g.path, args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(WithoutPlaces(os.Environ()), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"), o.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                // a terminal's interrupt is ours to pass on
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // git cleans up then
+	cmd.WaitDelay = ends
+	cmd.Stdin = o.Input
+	out := &bounded{max: o.Max}
+	words := &bounded{max: maxWords, drop: true}
+	cmd.Stdout, cmd.Stderr = out, words
+	err := cmd.Run()
+	if err != nil && cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // such as a filter that it started
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return "", cause
+	}
+	if out.full {
+		return out.text.String(), fmt.Errorf("git %s: %w", args[len(args)-1], ErrTooLong)
+	}
+	if err != nil {
+		said := strings.TrimSpace(words.text.String())
+		if said == "" {
+			said = err.Error()
+		}
+		return out.text.String(), errors.New(said)
+	}
+	return strings.TrimSuffix(out.text.String(), "\n"), nil
+}
+
+// bounded keeps the first max bytes. Beyond them it fails, or drops the rest.
+type bounded struct {
+	text bytes.Buffer
+	max  int // 0: no bound
+	drop bool
+	full bool
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.max - b.text.Len()
+	if b.max == 0 || len(p) <= room {
+		return b.text.Write(p)
+	}
+	b.text.Write(p[:room])
+	if b.drop {
+		return len(p), nil
+	}
+	b.full = true
+	return room, ErrTooLong
+}
+
+// places are those variables; a hook of git's has some of them.
+var places = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_NAMESPACE",
+	"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE",
+}
+
+// WithoutPlaces is an environment without the variables by which a caller names
+// another repository than that of the folder.
+func WithoutPlaces(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(places, name)
+	})
+}

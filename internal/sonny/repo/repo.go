@@ -1,0 +1,215 @@
+// Package repo is the git repository that a session works in, looked at with care:
+// an agent can replace the .git pointer of a folder that it writes, so git never
+// discovers a repository there. The git folder and the top are those that were found
+// when the bot was made (sonny.md 4, "Git in folders agents write").
+package repo
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"agent/internal/git"
+)
+
+// Repo is a checkout, as it was when it was found. It is a value that is kept with the
+// session. The zero Repo is none.
+type Repo struct {
+	Top    string `json:"top"`     // of the checkout; a real path
+	GitDir string `json:"git_dir"` // its own git folder; a real path
+	Common string `json:"common"`  // the repository's common git folder; a real path
+}
+
+// There reports whether it is a repository at all.
+func (r Repo) There() bool { return r.GitDir != "" }
+
+// Linked reports whether the checkout is a linked worktree.
+func (r Repo) Linked() bool { return r.GitDir != r.Common }
+
+// Source is the top of the checkout that a linked worktree belongs to, where that
+// has one; else Top.
+func (r Repo) Source() string {
+	if r.Linked() && filepath.Base(r.Common) == ".git" {
+		return filepath.Dir(r.Common)
+	}
+	return r.Top
+}
+
+// Find asks git for the checkout that holds a folder of the person's. Outside one the
+// Repo is the zero one. It is for a folder in which no agent works yet.
+func Find(ctx context.Context, folder string) (Repo, error) {
+	g, err := git.Find()
+	if err != nil {
+		return Repo{}, nil // without git every folder is one without a repository
+	}
+	answer, err := g.Run(ctx, folder, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return Repo{}, context.Cause(ctx)
+	}
+	lines := strings.Split(answer, "\n")
+	if len(lines) != 3 {
+		return Repo{}, nil // a bare repository, or a folder within .git
+	}
+	for i := range lines {
+		if lines[i], err = filepath.EvalSymlinks(lines[i]); err != nil {
+			return Repo{}, err
+		}
+	}
+	return Repo{Top: lines[0], GitDir: lines[1], Common: lines[2]}, nil
+}
+
+// Limits of what is read of git (sonny.md 11), in bytes.
+const (
+	maxStatus = 4 << 20
+	maxDiff   = 1 << 20
+	maxPaths  = 16 << 20
+)
+
+// careful are the arguments of every command that reads: no lock is taken, no path is
+// a pattern.
+func (r Repo) careful(args ...string) []string {
+	return append([]string{"--no-optional-locks", "--literal-pathspecs", "--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)
+}
+
+// read runs a command that changes nothing.
+func (r Repo) read(ctx context.Context, max int, args ...string) (string, error) {
+	g, err := git.Find()
+	if err != nil {
+		return "", err
+	}
+	return g.With(ctx, git.Options{Max: max}, r.Top, r.careful(args...)...)
+}
+
+// Status is what the checkout looks like at a glance.
+type Status struct {
+	Branch        string // "" for a detached head
+	Commit        string // its id; "" before the first commit
+	Ahead, Behind int    // of its upstream
+	Files         []File // changed ones, at most MaxFiles
+	More          int    // those beyond
+}
+
+// MaxFiles is how many changed files a status lists.
+const MaxFiles = 2000
+
+// Dirty reports whether something is changed or new.
+func (s *Status) Dirty() bool { return len(s.Files) > 0 }
+
+// File is one changed path.
+type File struct {
+	Path string
+	From string // what it was renamed from
+	Code string // two letters as git has them; "??" for one it does not know
+}
+
+// Status reads the checkout's state.
+func (r Repo) Status(ctx context.Context) (*Status, error) {
+	out, err := r.read(ctx, maxStatus, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+	if err != nil && !errors.Is(err, git.ErrTooLong) {
+		return nil, err
+	}
+	return parseStatus(out), nil
+}
+
+// parseStatus reads git's porcelain, version 2, separated by NUL.
+func parseStatus(out string) *Status {
+	s := &Status{}
+	fields := strings.Split(out, "\x00")
+	for i := 0; i < len(fields); i++ {
+		line := fields[i]
+		switch {
+		case strings.HasPrefix(line, "# "):
+			s.header(line[2:])
+		case strings.HasPrefix(line, "? "):
+			s.add(File{Path: line[2:], Code: "??"})
+		case strings.HasPrefix(line, "1 "):
+			if f := strings.SplitN(line, " ", 9); len(f) == 9 {
+				s.add(File{Path: f[8], Code: f[1]})
+			}
+		case strings.HasPrefix(line, "u "):
+			if f := strings.SplitN(line, " ", 11); len(f) == 11 {
+				s.add(File{Path: f[10], Code: f[1]})
+			}
+		case strings.HasPrefix(line, "2 "):
+			if f := strings.SplitN(line, " ", 10); len(f) == 10 && i+1 < len(fields) {
+				i++
+				s.add(File{Path: f[9], From: fields[i], Code: f[1]})
+			}
+		}
+	}
+	return s
+}
+
+func (s *Status) header(line string) {
+	name, value, _ := strings.Cut(line, " ")
+	switch name {
+	case "branch.oid":
+		if value != "(initial)" {
+			s.Commit = value
+		}
+	case "branch.head":
+		if value != "(detached)" {
+			s.Branch = value
+		}
+	case "branch.ab":
+		ahead, behind, _ := strings.Cut(value, " ")
+		s.Ahead, _ = strconv.Atoi(strings.TrimPrefix(ahead, "+"))
+		s.Behind, _ = strconv.Atoi(strings.TrimPrefix(behind, "-"))
+	}
+}
+
+func (s *Status) add(f File) {
+	if len(s.Files) == MaxFiles {
+		s.More++
+		return
+	}
+	s.Files = append(s.Files, f)
+}
+
+// Diff is the unified diff of the checkout against a commit, or between two commits,
+// of all files or of those named. cut is true where it was too long to be whole.
+func (r Repo) Diff(ctx context.Context, from, to string, paths ...string) (text string, cut bool, err error) {
+	args := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--ignore-submodules=dirty"}
+	for _, commit := range []string{from, to} {
+		if commit != "" {
+			args = append(args, commit)
+		}
+	}
+	text, err = r.read(ctx, maxDiff, append(append(args, "--"), paths...)...)
+	if errors.Is(err, git.ErrTooLong) {
+		return text, true, nil
+	}
+	return text, false, err
+}
+
+// Paths are the files that git tracks, and new ones that it does not ignore, below
+// the top; at most max of them, cut tells whether there were more.
+func (r Repo) Paths(ctx context.Context, max int) (paths []string, cut bool, err error) {
+	out, err := r.read(ctx, maxPaths, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	if errors.Is(err, git.ErrTooLong) {
+		out, cut, err = out[:strings.LastIndexByte(out, 0)+1], true, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	paths = strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	if len(paths) > max {
+		return paths[:max], true, nil
+	}
+	return paths, cut, nil
+}
+
+// Resolve is the id of a commit.
+func (r Repo) Resolve(ctx context.Context, commit string) (string, error) {
+	if strings.HasPrefix(commit, "-") {
+		return "", errors.New(commit + " is no commit")
+	}
+	return r.read(ctx, 1<<10, "rev-parse", "--verify", "--quiet", commit+"^{commit}")
+}
+
+// MergeBase is the newest commit that two have in common.
+func (r Repo) MergeBase(ctx context.Context, a, b string) (string, error) {
+	return r.read(ctx, 1<<10, "merge-base", a, b)
+}

@@ -1,0 +1,137 @@
+package repo
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func runGit(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made is a repository with one commit of a.txt.
+func made(t *testing.T) (string, Repo) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, dir, "init", "-q")
+	write(t, filepath.Join(dir, "a.txt"), "one\n")
+	runGit(t, dir, "add", ".")
+	runGit(t, dir, "commit", "-qm", "first")
+	r, err := Find(context.Background(), dir)
+	if err != nil || r.Top != dir || r.GitDir != filepath.Join(dir, ".git") || r.Linked() {
+		t.Fatalf("found %+v, %v", r, err)
+	}
+	return dir, r
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	dir, r := made(t)
+	tree := filepath.Join(dir, "..", filepath.Base(dir)+"-tree")
+	runGit(t, dir, "worktree", "add", "-q", tree)
+	linked, err := Find(context.Background(), tree)
+	if err != nil || !linked.Linked() || linked.Common != r.Common || linked.Source() != dir {
+		t.Errorf("the worktree is %+v, %v", linked, err)
+	}
+	for name, folder := range map[string]string{"outside": t.TempDir(), "within the git folder": r.GitDir} {
+		if none, err := Find(context.Background(), folder); err != nil || none.There() {
+			t.Errorf("%s: %+v, %v", name, none, err)
+		}
+	}
+}
+
+func TestStatusAndDiff(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	dir, r := made(t)
+	s, err := r.Status(ctx)
+	if err != nil || s.Branch != "main" || s.Dirty() || len(s.Commit) != 40 {
+		t.Fatalf("clean: %+v, %v", s, err)
+	}
+	write(t, filepath.Join(dir, "a.txt"), "two\n")
+	write(t, filepath.Join(dir, "new name\n.txt"), "x\n")
+	if s, err = r.Status(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want := []File{{Path: "a.txt", Code: ".M"}, {Path: "new name\n.txt", Code: "??"}}
+	if diff := cmp.Diff(want, s.Files); diff != "" {
+		t.Error(diff)
+	}
+	text, cut, err := r.Diff(ctx, "HEAD", "")
+	if err != nil || cut || !strings.Contains(text, "-one\n+two") {
+		t.Errorf("diff %q, cut %v, %v", text, cut, err)
+	}
+	runGit(t, dir, "mv", "-f", "a.txt", "b.txt")
+	runGit(t, dir, "checkout", "-q", "HEAD", "--", "a.txt")
+	paths, cut, err := r.Paths(ctx, 2)
+	if err != nil || !cut || len(paths) != 2 {
+		t.Errorf("paths %q, cut %v, %v", paths, cut, err)
+	}
+}
+
+// An agent rewrote the .git pointer of its worktree to a git folder that names
+// programs: what Sonny reads there runs none of them (SO-108, on the reading side).
+func TestRewrittenPointerRunsNothing(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	dir, _ := made(t)
+	tree := filepath.Join(filepath.Dir(dir), "tree")
+	runGit(t, dir, "worktree", "add", "-q", tree)
+	r, err := Find(ctx, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := filepath.Join(t.TempDir(), "ran")
+	evil, _ := made(t)
+	write(t, filepath.Join(evil, "run.sh"), "#!/bin/sh\necho x >> "+ran+"\n")
+	for key, value := range map[string]string{
+		"core.fsmonitor": filepath.Join(evil, "run.sh"), "diff.external": filepath.Join(evil, "run.sh"),
+		"diff.x.textconv": filepath.Join(evil, "run.sh"), "filter.x.clean": filepath.Join(evil, "run.sh"),
+	} {
+		runGit(t, evil, "config", key, value)
+	}
+	write(t, filepath.Join(tree, ".gitattributes"), "* diff=x filter=x\n")
+	write(t, filepath.Join(tree, "a.txt"), "changed\n")
+	if err := os.WriteFile(filepath.Join(tree, ".git"), []byte("gitdir: "+filepath.Join(evil, ".git")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := r.Status(ctx); err != nil || !s.Dirty() {
+		t.Errorf("status %+v, %v", s, err)
+	}
+	if text, _, err := r.Diff(ctx, "HEAD", ""); err != nil || !strings.Contains(text, "+changed") {
+		t.Errorf("diff %q, %v", text, err)
+	}
+	if _, _, err := r.Paths(ctx, 100); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the planted git folder ran")
+	}
+}

@@ -1,0 +1,366 @@
+package cells
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"agent/client/termsafe"
+	"agent/internal/sonny/screen/text"
+	"agent/protocol"
+)
+
+// layout is the call's line, what was decided about it, and its result (sonny.md 8.5).
+func (c *ToolCall) layout(l Look, open bool) []text.Line {
+	out := []text.Line{c.line(l.Width)}
+	for _, s := range c.Steps {
+		out = append(out, s.line().Cut(l.Width))
+	}
+	body := c.body(l.Width)
+	keep := foldedResult
+	if c.diffs() {
+		keep = foldedDiff
+	}
+	if c.reads() && c.failed == "" && !open {
+		body = nil
+	}
+	if fromEnd := !c.ok() && c.shell != nil; fromEnd && !open && len(body) > keep+1 {
+		out = append(out, body[len(body)-keep:]...)
+		out = append(out, more(len(body)-keep))
+	} else {
+		out = append(out, folded(body, keep, open)...)
+	}
+	if c.shell != nil && c.shell.Hint != "" {
+		out = append(out, text.Wrap([]text.Span{{Text: clean(c.shell.Hint), Role: text.Wait}}, indent(l.Width))...)
+	}
+	return out
+}
+
+func indent(width int) text.Frame {
+	in := []text.Span{{Text: "  ", Chrome: true}}
+	return text.Frame{Width: width, First: in, Rest: in}
+}
+
+// line is the one that names the call, its state at the right.
+func (c *ToolCall) line(width int) text.Line {
+	glyph := "▸ "
+	if c.Name == "wait" && !c.done {
+		glyph = "◐ "
+	}
+	left := []text.Span{{Text: glyph, Role: text.Dim, Chrome: true}, {Text: c.verb(), Role: text.Accent}}
+	if subject := c.Subject(); subject != "" {
+		left = append(left, text.Span{Text: "  " + subject})
+	}
+	for _, mark := range c.marks() {
+		left = append(left, text.Span{Text: "  " + mark, Role: text.Dim})
+	}
+	if stat := c.stat(); len(stat) > 0 {
+		left = append(left, text.Span{Text: "  "})
+		left = append(left, stat...)
+	}
+	return text.Line{Spans: left}.Right(text.Line{Spans: c.state()}, width)
+}
+
+func (c *ToolCall) verb() string {
+	switch c.Name {
+	case "web_fetch":
+		return "fetch"
+	case "write_stdin":
+		return "stdin →"
+	case "wait":
+		return "waiting on"
+	case "apply_patch":
+		return "edit"
+	}
+	return termsafe.OneLine(c.Name)
+}
+
+func (c *ToolCall) marks() (out []string) {
+	if c.args.Background {
+		out = append(out, "background")
+	}
+	if c.args.Detach {
+		out = append(out, "detached")
+	}
+	if c.Outside {
+		out = append(out, "outside")
+	}
+	if c.shell != nil && len(c.shell.LeftRunning) > 0 {
+		out = append(out, "left running")
+	}
+	return out
+}
+
+// stat is +n −m of a call that changed files.
+func (c *ToolCall) stat() []text.Span {
+	added, removed := c.changed()
+	if added == 0 && removed == 0 {
+		return nil
+	}
+	out := []text.Span{{Text: fmt.Sprintf("+%d", added), Role: text.Add}}
+	if removed > 0 {
+		out = append(out, text.Span{Text: fmt.Sprintf(" −%d", removed), Role: text.Del})
+	}
+	return out
+}
+
+// state is what the right end of the line says.
+func (c *ToolCall) state() (out []text.Span) {
+	say := func(role text.Role, format string, args ...any) {
+		if len(out) > 0 {
+			out = append(out, text.Span{Text: "  "})
+		}
+		out = append(out, text.Span{Text: termsafe.OneLine(fmt.Sprintf(format, args...)), Role: role})
+	}
+	switch {
+	case len(c.Asks) > 0 && contains(c.Asks, "auto"):
+		say(text.Wait, "judging")
+	case len(c.Asks) > 0:
+		say(text.Need, "waiting")
+	}
+	c.verdict(say)
+	switch {
+	case !c.done:
+		return out
+	case c.shell != nil && c.shell.TimedOut:
+		say(text.Fail, "✘ timed out")
+	case c.shell != nil && len(c.shell.Signal) > 0:
+		say(text.Fail, "✘ signal %s", strings.Trim(string(c.shell.Signal), `"`))
+	case c.shell != nil && c.shell.ExitCode != nil && *c.shell.ExitCode != 0:
+		say(text.Fail, "✘ %d", *c.shell.ExitCode)
+	case c.failed != "" && !c.judged():
+		say(text.Fail, "✘ %s", c.failed)
+	case c.Cancelled:
+		say(text.Dim, "cancelled")
+	}
+	if took := c.took(c.Ended); took > 1500*time.Millisecond {
+		say(text.Dim, "%s", Span(took))
+	}
+	return out
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// notReviewed are the reasons that tell of a check that failed, and not of a verdict.
+var notReviewed = []string{"judge unavailable", "not reviewed", "no verdict"}
+
+// judged reports whether the failure is a verdict's, which the line says already.
+func (c *ToolCall) judged() bool {
+	switch protocol.Code(c.failed) {
+	case protocol.ApprovalDenied, protocol.ApprovalExpired, protocol.EscalationRefused:
+		return true
+	}
+	return false
+}
+
+// verdict says who let the call run, or why it did not.
+func (c *ToolCall) verdict(say func(text.Role, string, ...any)) {
+	switch protocol.Code(c.failed) {
+	case protocol.ApprovalExpired:
+		say(text.Wait, "expired, not run")
+		return
+	case protocol.EscalationRefused:
+		say(text.Fail, "refused: no gate")
+		return
+	}
+	if c.Overturned != "" {
+		say(text.Run, "allowed by you")
+		return
+	}
+	denied := c.Denied || c.failed == string(protocol.ApprovalDenied)
+	if len(c.Judged) == 0 && denied {
+		say(text.Fail, "denied: %s", c.why)
+		return
+	}
+	for _, v := range c.Judged {
+		who := judge(v.Tag, v.By)
+		switch {
+		case v.By == nil:
+			say(text.Wait, "expired, not run")
+		case denied && failedCheck(v.Reason):
+			say(text.Wait, "not reviewed, not run: %s", v.Reason)
+		case denied && v.Reason == "":
+			say(text.Fail, "denied by %s", who)
+		case denied:
+			say(text.Fail, "denied by %s: %s", who, v.Reason)
+		case v.WaitedMS >= 100:
+			say(text.Dim, "allowed by %s  %s", who, Span(time.Duration(v.WaitedMS)*time.Millisecond))
+		default:
+			say(text.Dim, "allowed by %s", who)
+		}
+	}
+}
+
+func failedCheck(reason string) bool {
+	for _, r := range notReviewed {
+		if strings.HasPrefix(reason, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge is who gave a verdict, in the screen's words.
+func judge(tag string, by *string) string {
+	switch {
+	case tag == "auto" && by != nil && *by != You:
+		return "judge"
+	case by == nil || *by == "" || *by == You:
+		return "you"
+	}
+	return termsafe.OneLine(*by)
+}
+
+// You is the label under which Sonny gives the person's verdicts.
+const You = "person"
+
+func (s *Step) line() text.Line {
+	spans := []text.Span{{Text: "    " + termsafe.OneLine(s.Name), Role: text.Plain}}
+	say := func(role text.Role, words string) {
+		spans = append(spans, text.Span{Text: "  " + termsafe.OneLine(words), Role: role})
+	}
+	by := s.By
+	if by == "" || by == You {
+		by = "you"
+	}
+	switch {
+	case len(s.Asks) > 0:
+		say(text.Need, "waiting")
+	case s.Decision == protocol.Deny:
+		say(text.Fail, strings.TrimSuffix("denied by "+by+": "+s.Reason, ": "))
+	case s.Decision == protocol.Expired:
+		say(text.Wait, "expired, not run")
+	case s.Decision == protocol.Allow:
+		say(text.Dim, "allowed by "+by)
+	}
+	if s.Done && !s.OK {
+		say(text.Fail, "✘ "+s.Detail)
+	}
+	return text.Line{Spans: spans}
+}
+
+// body is the result: output, a diff, an error's detail.
+func (c *ToolCall) body(width int) []text.Line {
+	switch {
+	case !c.done && !c.diffs():
+		return nil
+	case c.diffs() && c.failed == "":
+		return c.diff(width)
+	case c.shell != nil:
+		out := outputLines(*c.shell.Stdout, text.Plain, width)
+		return append(out, outputLines(c.shell.Stderr, text.Wait, width)...)
+	case c.failed != "" && c.judged():
+		return nil
+	case c.failed != "":
+		return outputLines(c.why, text.Fail, width)
+	case c.Name == "note":
+		return outputLines(c.args.Text+c.args.Note, text.Plain, width)
+	case c.Name == "wait" || c.Name == "web_fetch":
+		return nil
+	}
+	return outputLines(pretty(c.Result), text.Plain, width)
+}
+
+// outputLines are a text's lines, wrapped and indented by two.
+func outputLines(s string, role text.Role, width int) []text.Line {
+	s = strings.TrimRight(s, "\n")
+	if s == "" {
+		return nil
+	}
+	var out []text.Line
+	for line := range strings.SplitSeq(s, "\n") {
+		out = append(out, text.Wrap([]text.Span{{Text: clean(line), Role: role}}, indent(width))...)
+	}
+	return out
+}
+
+// pretty indents what is JSON.
+func pretty(s string) string {
+	if !json.Valid([]byte(s)) || !strings.HasPrefix(strings.TrimSpace(s), "{") {
+		return s
+	}
+	var v any
+	if json.Unmarshal([]byte(s), &v) != nil {
+		return s
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return s
+	}
+	return string(text)
+}
+
+// diffs reports whether the call changes files.
+func (c *ToolCall) diffs() bool {
+	return c.Name == "edit" || c.Name == "write" || c.Name == "apply_patch"
+}
+
+// changed counts the lines that the call adds and removes, by its own record.
+func (c *ToolCall) changed() (added, removed int) {
+	switch c.Name {
+	case "write":
+		return countLines(c.args.Content), 0
+	case "edit":
+		return countLines(c.args.New), countLines(c.args.Old)
+	case "apply_patch":
+		for line := range strings.SplitSeq(c.args.Patch, "\n") {
+			if strings.HasPrefix(line, "+") {
+				added++
+			} else if strings.HasPrefix(line, "-") {
+				removed++
+			}
+		}
+	}
+	return added, removed
+}
+
+func countLines(s string) int {
+	if s == "" {
+		return 0
+	}
+	return strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
+}
+
+// diff is what the call did.
+func (c *ToolCall) diff(width int) []text.Line {
+	switch c.Name {
+	case "edit":
+		return append(signed(c.args.Old, "- ", text.Del, width), signed(c.args.New, "+ ", text.Add, width)...)
+	case "write":
+		return signed(c.args.Content, "+ ", text.Add, width)
+	}
+	var out []text.Line
+	for line := range strings.SplitSeq(strings.TrimRight(c.args.Patch, "\n"), "\n") {
+		role := text.Plain
+		if strings.HasPrefix(line, "+") {
+			role = text.Add
+		} else if strings.HasPrefix(line, "-") {
+			role = text.Del
+		} else if strings.HasPrefix(line, "*** ") {
+			role = text.Dim
+		}
+		out = append(out, text.Wrap([]text.Span{{Text: clean(line), Role: role}}, indent(width))...)
+	}
+	return out
+}
+
+func signed(s, sign string, role text.Role, width int) []text.Line {
+	if s == "" {
+		return nil
+	}
+	var out []text.Line
+	for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
+		out = append(out, text.Wrap([]text.Span{{Text: clean(line), Role: role}}, text.Frame{
+			Width: width, First: []text.Span{{Text: "    " + sign, Role: role, Chrome: true}}, Rest: []text.Span{{Text: "      ", Chrome: true}},
+		})...)
+	}
+	return out
+}

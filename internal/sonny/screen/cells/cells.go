@@ -1,0 +1,220 @@
+// Package cells is a transcript: a bot's durable history and what streams now, as cells
+// that lay themselves out as lines (sonny.md 8). It does no I/O: whoever has the items
+// and the events hands them in, in order.
+package cells
+
+import (
+	"time"
+
+	"agent/internal/sonny/screen/text"
+)
+
+// Look is how cells are laid out: what all of them share.
+type Look struct {
+	Width    int
+	Output   bool // tool output and diffs are unfolded
+	Thoughts bool // so are thoughts
+	All      bool // everything is: the reader
+}
+
+// Kind says what a cell is.
+type Kind uint8
+
+// The kinds.
+const (
+	User Kind = iota // the person's message, or another bot's, or a service's
+	Thought
+	Reply
+	Call
+	Reads // a run of reads and searches
+	Notice
+	Error
+)
+
+// Cell is one entry of a transcript.
+type Cell struct {
+	Kind Kind
+	Node int64 // the item it is of; 0 for what only streams, and for notices
+	Turn int64
+
+	From   string // of a message: another bot's name
+	Origin string // of a message: the service that sent it
+	Steer  bool   // of a message: it joined a running turn
+	Text   string // of a message, a thought, a notice, an error
+	Detail string // of a notice and an error: unfolded
+	Took   time.Duration
+
+	Calls []*ToolCall // of Call: one; of Reads: all of them
+	doc   *doc        // of Reply
+
+	Live bool // more comes
+
+	unfolded *bool // by the person's hand
+	cache    []text.Line
+	cached   Look
+	fresh    bool
+}
+
+// Changed makes a cell be laid out anew.
+func (c *Cell) Changed() { c.fresh = false }
+
+// Toggle folds or unfolds this cell alone.
+func (c *Cell) Toggle(l Look) {
+	open := !c.open(l)
+	c.unfolded = &open
+	c.Changed()
+}
+
+// open reports whether the cell shows all that it has.
+func (c *Cell) open(l Look) bool {
+	switch {
+	case l.All:
+		return true
+	case c.unfolded != nil:
+		return *c.unfolded
+	case c.Kind == Thought:
+		return l.Thoughts
+	}
+	return l.Output
+}
+
+// Height is how many lines the cell has.
+func (c *Cell) Height(l Look) int {
+	if c.Kind == Reply {
+		return c.doc.height(l.Width)
+	}
+	return len(c.lines(l))
+}
+
+// Slice are the cell's lines from one up to another.
+func (c *Cell) Slice(l Look, from, to int) []text.Line {
+	if c.Kind == Reply {
+		return c.doc.slice(l.Width, from, to)
+	}
+	return c.lines(l)[from:to]
+}
+
+func (c *Cell) lines(l Look) []text.Line {
+	if !c.fresh || c.cached != l {
+		c.cache, c.cached, c.fresh = c.layout(l), l, true
+	}
+	return c.cache
+}
+
+// Transcript is the cells of one bot in order, the oldest first. It belongs to one
+// goroutine.
+type Transcript struct {
+	// Now is the clock, for how long things took; nil: time.Now.
+	Now func() time.Time
+
+	cells []*Cell
+	calls map[string]*ToolCall
+	home  map[*ToolCall]*Cell
+
+	thought *Cell // what streams now
+	reply   *Cell
+	since   time.Time // when the thinking began
+
+}
+
+// New is an empty transcript.
+func New() *Transcript {
+	return &Transcript{calls: map[string]*ToolCall{}, home: map[*ToolCall]*Cell{}}
+}
+
+func (t *Transcript) now() time.Time {
+	if t.Now != nil {
+		return t.Now()
+	}
+	return time.Now()
+}
+
+// Len is how many cells there are, At the ith.
+func (t *Transcript) Len() int       { return len(t.cells) }
+func (t *Transcript) At(i int) *Cell { return t.cells[i] }
+
+// Oldest is the node of the oldest item; 0 for none.
+func (t *Transcript) Oldest() int64 {
+	for _, c := range t.cells {
+		if c.Node != 0 {
+			return c.Node
+		}
+	}
+	return 0
+}
+
+func (t *Transcript) add(c *Cell) *Cell {
+	t.cells = append(t.cells, c)
+	return c
+}
+
+// Call is a tool call by its id; nil for none.
+func (t *Transcript) Call(id string) *ToolCall { return t.calls[id] }
+
+// Changed makes the cell of a call be laid out anew.
+func (t *Transcript) Changed(call *ToolCall) {
+	if c := t.home[call]; c != nil {
+		c.Changed()
+	}
+}
+
+// Height is how many lines the whole transcript has.
+func (t *Transcript) Height(l Look) int {
+	total := 0
+	for i, c := range t.cells {
+		total += c.Height(l) + t.gap(i)
+	}
+	return total
+}
+
+// gap is how many empty lines stand before a cell.
+func (t *Transcript) gap(i int) int {
+	if i > 0 && t.cells[i].Kind == User {
+		return 1
+	}
+	return 0
+}
+
+// Row is a line of the transcript, with the cell that it is of; nil for a gap.
+type Row struct {
+	Line text.Line
+	Cell *Cell
+}
+
+// Rows are the lines from one up to another, counted from the top.
+func (t *Transcript) Rows(l Look, from, to int) []Row {
+	var out []Row
+	at := 0
+	for i, c := range t.cells {
+		for range t.gap(i) {
+			if at >= from && at < to {
+				out = append(out, Row{})
+			}
+			at++
+		}
+		h := c.Height(l)
+		if at+h > from && at < to {
+			lo, hi := max(from-at, 0), min(to-at, h)
+			for _, line := range c.Slice(l, lo, hi) {
+				out = append(out, Row{line, c})
+			}
+		}
+		if at += h; at >= to {
+			break
+		}
+	}
+	return out
+}
+
+// Find is the row at which a cell begins; -1 for a cell that is not here.
+func (t *Transcript) Find(l Look, cell *Cell) int {
+	at := 0
+	for i, c := range t.cells {
+		at += t.gap(i)
+		if c == cell {
+			return at
+		}
+		at += c.Height(l)
+	}
+	return -1
+}

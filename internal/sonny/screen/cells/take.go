@@ -1,0 +1,218 @@
+package cells
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"agent/client/items"
+	"agent/client/termsafe"
+	"agent/protocol"
+)
+
+// About is what is known of a turn beside its items.
+type About struct {
+	From   string // another bot that asked for it
+	Origin string // a service that did
+}
+
+// Item takes a stored item at its place. steered tells of a prompt that joined a turn.
+func (t *Transcript) Item(node, turn int64, item json.RawMessage, about About, steered bool) {
+	parts := items.Parts(item)
+	if fromModel(parts) {
+		t.settle()
+	}
+	for _, p := range parts {
+		switch p.Kind {
+		case items.User:
+			t.add(&Cell{Kind: User, Node: node, Turn: turn, From: about.From, Origin: about.Origin, Steer: steered, Text: message(p.Text, about)})
+		case items.Thinking:
+			if strings.TrimSpace(p.Text) != "" {
+				t.add(&Cell{Kind: Thought, Node: node, Turn: turn, Text: clean(p.Text), Took: t.thoughtTook()})
+			}
+		case items.Assistant:
+			t.add(&Cell{Kind: Reply, Node: node, Turn: turn, doc: whole(p.Text)})
+		case items.Call:
+			t.planned(node, turn, p)
+		case items.Result:
+			t.result(p)
+		}
+	}
+}
+
+func fromModel(parts []items.Part) bool {
+	return slices.ContainsFunc(parts, func(p items.Part) bool {
+		return p.Kind == items.Assistant || p.Kind == items.Thinking || p.Kind == items.Call
+	})
+}
+
+// message is a prompt without the line that the daemon puts before one that is not
+// the person's: who sent it is shown otherwise.
+func message(prompt string, about About) string {
+	if about.From != "" || about.Origin != "" {
+		if _, rest, ok := strings.Cut(prompt, "\n"); ok {
+			return clean(rest)
+		}
+	}
+	return clean(prompt)
+}
+
+// clean is text that came from outside, as it may be shown.
+func clean(s string) string {
+	return strings.ReplaceAll(termsafe.Prose.Text(s), "\t", "    ")
+}
+
+// settle takes away what streamed, for the durable items that come now.
+func (t *Transcript) settle() {
+	t.cells = slices.DeleteFunc(t.cells, func(c *Cell) bool { return c.Live })
+	t.thought, t.reply = nil, nil
+}
+
+// Delta takes streamed text.
+func (t *Transcript) Delta(turn int64, thinking bool, s string) {
+	if thinking {
+		if t.thought == nil {
+			t.since = t.now()
+			t.thought = t.add(&Cell{Kind: Thought, Turn: turn, Live: true})
+		}
+		t.thought.Text += clean(s)
+		t.thought.Changed()
+		return
+	}
+	if t.reply == nil {
+		t.reply = t.add(&Cell{Kind: Reply, Turn: turn, Live: true, doc: streaming()})
+		if t.thought != nil {
+			t.thought.Took = t.now().Sub(t.since)
+			t.thought.Changed()
+		}
+	}
+	t.reply.doc.append(s)
+}
+
+// Streaming reports whether text streams now.
+func (t *Transcript) Streaming() bool { return t.thought != nil || t.reply != nil }
+
+// Void takes away what a failed attempt had streamed.
+func (t *Transcript) Void() { t.settle() }
+
+// Notice adds a dim line.
+func (t *Transcript) Notice(turn int64, line, detail string) {
+	t.add(&Cell{Kind: Notice, Turn: turn, Text: clean(line), Detail: clean(detail)})
+}
+
+// Fail adds an error.
+func (t *Transcript) Fail(turn int64, line, detail string) {
+	t.add(&Cell{Kind: Error, Turn: turn, Text: clean(line), Detail: clean(detail)})
+}
+
+// Prepend puts an older transcript's cells before this one's.
+func (t *Transcript) Prepend(older *Transcript) {
+	t.cells = append(slices.Clone(older.cells), t.cells...)
+	for id, call := range older.calls {
+		if t.calls[id] == nil {
+			t.calls[id] = call
+			t.home[call] = older.home[call]
+		}
+	}
+}
+
+// thoughtTook is how long the thinking took that streamed before, once; 0 where none
+// was seen.
+func (t *Transcript) thoughtTook() time.Duration {
+	if t.since.IsZero() {
+		return 0
+	}
+	took := t.now().Sub(t.since)
+	t.since = time.Time{}
+	return took
+}
+
+// planned takes a call that the model made.
+func (t *Transcript) planned(node, turn int64, p items.Part) {
+	if t.calls[p.CallID] != nil {
+		return // it has started before its item was read
+	}
+	call := newCall(p.CallID, p.Name, p.Text)
+	t.place(node, turn, call)
+}
+
+// place gives a call its cell: one of its own, or a place in the run of reads before.
+func (t *Transcript) place(node, turn int64, call *ToolCall) {
+	t.calls[call.ID] = call
+	if last := t.last(); call.reads() && last != nil && last.Kind == Reads && last.Turn == turn {
+		last.Calls = append(last.Calls, call)
+		last.Changed()
+		t.home[call] = last
+		return
+	}
+	kind := Call
+	if call.reads() {
+		kind = Reads
+	}
+	t.home[call] = t.add(&Cell{Kind: kind, Node: node, Turn: turn, Calls: []*ToolCall{call}})
+}
+
+func (t *Transcript) last() *Cell {
+	if len(t.cells) == 0 {
+		return nil
+	}
+	return t.cells[len(t.cells)-1]
+}
+
+// result takes what a call came to.
+func (t *Transcript) result(p items.Part) {
+	call := t.calls[p.CallID]
+	if call == nil {
+		return // its call is older than what was loaded
+	}
+	call.finish(p.Text)
+	t.Changed(call)
+}
+
+// Event takes a durable event of the bot that tells of a call.
+func (t *Transcript) Event(e *protocol.Event) {
+	switch e.Kind {
+	case protocol.KindToolStarted:
+		var d protocol.ToolStarted
+		if e.Decode(&d) != nil {
+			return
+		}
+		call := t.calls[d.CallID]
+		if call == nil {
+			call = newCall(d.CallID, d.Name, d.Arguments)
+			t.place(0, e.Turn, call)
+		}
+		call.start(&d, t.now())
+		t.Changed(call)
+	case protocol.KindApprovalRequested:
+		var d protocol.ApprovalRequested
+		if e.Decode(&d) != nil {
+			return
+		}
+		for _, r := range d.Calls {
+			if call := t.calls[r.CallID]; call != nil {
+				call.ask(&r)
+				t.Changed(call)
+			}
+		}
+	case protocol.KindStepDecided:
+		var d protocol.StepDecided
+		if e.Decode(&d) == nil && t.calls[d.CallID] != nil {
+			t.calls[d.CallID].decided(&d)
+			t.Changed(t.calls[d.CallID])
+		}
+	case protocol.KindStepCompleted:
+		var d protocol.StepCompleted
+		if e.Decode(&d) == nil && t.calls[d.CallID] != nil {
+			t.calls[d.CallID].stepped(&d)
+			t.Changed(t.calls[d.CallID])
+		}
+	case protocol.KindToolCompleted:
+		var d protocol.ToolCompleted
+		if e.Decode(&d) == nil && t.calls[d.CallID] != nil {
+			t.calls[d.CallID].completed(&d, t.now())
+			t.Changed(t.calls[d.CallID])
+		}
+	}
+}
