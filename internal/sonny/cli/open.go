@@ -1,12 +1,23 @@
 package cli
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
+	"agent/client/termsafe"
+	"agent/internal/sonny/connect"
+	"agent/internal/sonny/host/tools"
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 )
 
 // open opens the screen (sonny.md 3.2).
@@ -14,16 +25,119 @@ func (a *app) open(cmd *cobra.Command, args []string) error {
 	if err := person("the screen"); err != nil {
 		return err
 	}
-	if _, err := openingOf(cmd, args); err != nil {
+	o, err := openingOf(cmd, args)
+	if err != nil {
 		return err
 	}
 	if !isTerminal(a.stdin) || !isTerminal(a.stdout) {
 		return protocol.Fail(notATerminal, "the screen needs a terminal on its input and output; sonny exec runs a prompt without one")
 	}
-	return nil
+	return a.show(cmd, o)
 }
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && xterm.IsTerminal(int(f.Fd()))
+}
+
+// show reaches the daemon and runs the screen on the terminal.
+func (a *app) show(cmd *cobra.Command, o opening) error {
+	w, err := a.look(cmd, o.folder)
+	if err != nil {
+		return err
+	}
+	options, err := a.screenOptions(w)
+	if err != nil {
+		return err
+	}
+	reach := w.link()
+	link, err := connect.Open(cmd.Context(), reach)
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	options.Link, options.Prompt = link, o.prompt
+	options.Start = func(ctx context.Context) error {
+		s, err := reach.Starter()
+		if err == nil {
+			_, _, err = link.Client.Start(ctx, s)
+		}
+		return err
+	}
+	t, err := term.Open(a.terminal(w))
+	if err != nil {
+		return err
+	}
+	options.Term = t
+	sitting, err := func() (*screen.Sitting, error) {
+		defer t.Close()
+		return screen.Run(cmd.Context(), *options)
+	}()
+	if err != nil {
+		return err
+	}
+	a.sayLeft(sitting)
+	return nil
+}
+
+// screenOptions are what the settings and the folder say.
+func (a *app) screenOptions(w *around) (*screen.Options, error) {
+	settings, err := w.lead()
+	if err != nil {
+		return nil, err
+	}
+	list, err := models()
+	if err != nil {
+		return nil, err
+	}
+	return &screen.Options{
+		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Model: w.config.Model, Effort: w.config.Effort, Models: list,
+		Compose:     func(project string) (string, string, error) { return compose(w.folder, project) },
+		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
+		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
+		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
+	}, nil
+}
+
+// rules are the person's command rules, and those of a session.
+func (w *around) rules(bot int64) *protocol.Rules {
+	return lead.ReadRules(filepath.Join(w.agent, "rules"), filepath.Join(w.sonny, "rules", fmt.Sprintf("%d.rules", bot)))
+}
+
+// terminal are the options of the terminal itself.
+func (a *app) terminal(w *around) term.Options {
+	tui := &w.config.TUI
+	return term.Options{
+		In: os.Stdin, Out: os.Stdout, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
+		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
+	}
+}
+
+// utf8Locale reports whether the person's locale is UTF-8.
+func utf8Locale() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := os.Getenv(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// sayLeft is the block on the normal screen (sonny.md 7.4).
+func (a *app) sayLeft(s *screen.Sitting) {
+	if s.Bot == "" {
+		return
+	}
+	name := termsafe.OneLine(s.Bot)
+	if s.Title != s.Bot {
+		name = termsafe.OneLine(s.Title) + " (" + name + ")"
+	}
+	fmt.Fprintf(a.stdout, "%s\n", name)
+	if len(s.Running) > 0 {
+		fmt.Fprintf(a.stdout, "still works: %s\n", termsafe.OneLine(strings.Join(s.Running, ", ")))
+	}
+	fmt.Fprintf(a.stdout, "open it again: sonny resume %s\n", termsafe.ShellWord(s.Bot))
 }

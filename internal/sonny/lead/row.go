@@ -89,6 +89,15 @@ func Confined(b *protocol.Bot) Confinement {
 	return c
 }
 
+// Confinement is what the lead will have.
+func (p *Plan) Confinement() Confinement {
+	c := Confinement{Sandbox: p.Sandbox(), Network: p.Settings.Network, Sockets: p.Settings.UnixSockets}
+	if p.Settings.Row.Gated() {
+		c.Gate = p.Settings.Row
+	}
+	return c
+}
+
 // Open reports whether commands run in no sandbox.
 func (c Confinement) Open() bool { return c.Sandbox == protocol.SandboxFull }
 

@@ -251,3 +251,22 @@ func sender(from *protocol.From, origin string) string {
 	}
 	return origin
 }
+
+// Prompted tells what a message in line says: events do not.
+func (b *Bot) Prompted(request, prompt string) {
+	for i := range b.Queue {
+		if b.Queue[i].Request == request {
+			b.Queue[i].Prompt = prompt
+		}
+	}
+}
+
+// CutOff reports whether the newest turn ended before it was done: by an interrupt, a
+// pause, a failure or the daemon's end.
+func (b *Bot) CutOff() bool {
+	status := b.Record.Status
+	if b.Ended != nil {
+		status = b.Ended.Status
+	}
+	return status == protocol.StatusInterrupted || status == protocol.StatusFailed
+}

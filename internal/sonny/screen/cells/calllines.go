@@ -364,3 +364,6 @@ func signed(s, sign string, role text.Role, width int) []text.Line {
 	}
 	return out
 }
+
+// OneLine is text from outside for a line that it shares.
+func OneLine(s string) string { return termsafe.OneLine(s) }

@@ -216,3 +216,33 @@ func (t *Transcript) Event(e *protocol.Event) {
 		}
 	}
 }
+
+// Past tells how a turn ended that was loaded with the history: what is known of it
+// there is its status alone.
+func (t *Transcript) Past(turn protocol.Turn) {
+	switch turn.Status {
+	case protocol.StatusFailed:
+		t.Fail(turn.Turn, "the turn failed", "")
+	case protocol.StatusInterrupted:
+		t.Notice(turn.Turn, "interrupted", "")
+	}
+}
+
+// Ended tells how a turn ended that was watched.
+func (t *Transcript) Ended(turn int64, status, code, detail string) {
+	switch status {
+	case protocol.StatusFailed:
+		t.Fail(turn, "failed: "+code, detail)
+	case protocol.StatusInterrupted:
+		switch {
+		case code == string(protocol.Paused):
+			t.Notice(turn, "interrupted: paused", detail)
+		case code == string(protocol.ApprovalsUnserved), strings.HasPrefix(detail, "stopped: judge unavailable"):
+			t.Fail(turn, "stopped: the approver does not answer", detail)
+		case code == string(protocol.ApprovalDenied), strings.HasPrefix(detail, "stopped: "):
+			t.Fail(turn, detail, "")
+		default:
+			t.Notice(turn, "interrupted", detail)
+		}
+	}
+}

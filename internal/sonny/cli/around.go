@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"agent/client"
+	"agent/client/modelsfile"
+	"agent/internal/place"
+	"agent/internal/sonny/config"
+	"agent/internal/sonny/connect"
+	"agent/internal/sonny/lead"
+	"agent/protocol"
+
+	"github.com/spf13/cobra"
+)
+
+// around is what most verbs need: where things are, and the settings that hold.
+type around struct {
+	agent   string // ~/.agent
+	sonny   string // ~/.agent/sonny
+	target  client.Target
+	socket  bool // the line or the environment names a socket: no daemon is started
+	path    string
+	config  *config.Config
+	notices []config.Notice
+	folder  *lead.Folder
+}
+
+// look finds out. folder "" is the current one, or that of --cd.
+func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
+	dir, err := place.MakeAgentDir()
+	if err != nil {
+		return nil, err
+	}
+	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
+	if err := place.MakePrivateDir(w.sonny); err != nil {
+		return nil, err
+	}
+	if w.folder, err = a.locate(cmd.Context(), folder); err != nil {
+		return nil, err
+	}
+	if err := a.settings(w); err != nil {
+		return nil, err
+	}
+	store := a.flags.store
+	if store == "" && os.Getenv("AGENT_STORE") == "" {
+		store = w.config.Agent.Store
+	}
+	w.target, err = client.Resolve(store, a.flags.socket)
+	return w, err
+}
+
+func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {
+	if folder == "" {
+		folder = a.flags.cd
+	}
+	if folder == "" {
+		folder = "."
+	} else if a.flags.cd != "" && !filepath.IsAbs(folder) {
+		folder = filepath.Join(a.flags.cd, folder)
+	}
+	return lead.Locate(ctx, folder)
+}
+
+// settings resolves them in the order of precedence (sonny.md 2).
+func (a *app) settings(w *around) (err error) {
+	if w.path, err = config.Path(os.Environ()); err != nil {
+		return err
+	}
+	project, err := config.FindProject(w.folder.Home)
+	if err != nil {
+		return err
+	}
+	w.config, w.notices, err = config.Resolve(config.Sources{
+		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),
+	})
+	return err
+}
+
+// stated are the settings that flags of the line state.
+func (a *app) stated() []config.Stated {
+	var out []config.Stated
+	say := func(flag, key, value string) {
+		if value != "" {
+			out = append(out, config.Stated{Flag: flag, Key: key, Value: value})
+		}
+	}
+	f := &a.flags
+	for _, set := range f.set {
+		key, value, _ := strings.Cut(set, "=")
+		out = append(out, config.Stated{Key: strings.TrimSpace(key), Value: strings.TrimSpace(value)})
+	}
+	say("--model", "model", f.model)
+	say("--effort", "effort", f.effort)
+	say("--row", "row", f.row)
+	say("--sandbox", "sandbox_mode", f.sandbox)
+	say("--screen", "tui.screen", f.screen)
+	say("--theme", "tui.theme", f.theme)
+	switch f.network {
+	case "":
+	case "on":
+		say("--network", "sandbox_workspace_write.network_access", "true")
+	default:
+		say("--network", "sandbox_workspace_write.network_access", map[string]string{"off": "false"}[f.network])
+	}
+	return out
+}
+
+// lead are the settings of a new lead.
+func (w *around) lead() (lead.Settings, error) {
+	c := w.config
+	s := lead.Settings{
+		Row: lead.Row(c.Row), Sandbox: c.SandboxMode, WritableRoots: c.Workspace.WritableRoots,
+		Network: c.Workspace.Network, Git: c.Workspace.Git, NoTmpdir: c.Workspace.ExcludeTmpdir, NoTmp: c.Workspace.ExcludeTmp,
+		UnixSockets: c.Workspace.UnixSockets,
+		AutoExpiry:  c.ApprovalExpiry.Auto, ManualExpiry: c.ApprovalExpiry.Manual,
+		JudgeDeadline: time.Duration(c.JudgeDeadlineMS) * time.Millisecond,
+		WebSearch:     c.WebSearch, Disabled: c.Tools.Disabled,
+		Tasks: lead.TaskSettings{
+			Model: c.Tasks.Model, Effort: c.Tasks.Effort, InFolder: c.Tasks.In != "worktree",
+			BudgetTokens: c.Tasks.BudgetTokens, SetupTimeout: c.Tasks.SetupTimeout,
+		},
+	}
+	var err error
+	s.Compaction, err = compaction(c.Compaction)
+	return s, err
+}
+
+// link are the options for reaching the daemon.
+func (w *around) link() connect.Options {
+	c := w.config
+	o := connect.Options{
+		Target: w.target, Explicit: w.socket, Config: w.path,
+		Walls: c.Agent.Wall, Protect: c.Agent.ProtectPath, Companions: companions(w),
+	}
+	o.Limits.MaxActive = c.Agent.MaxActive
+	if c.Agent.IdleExit != nil {
+		seconds := int64(c.Agent.IdleExit.Seconds())
+		o.Limits.IdleExit = &seconds
+	}
+	return o
+}
+
+// models are those of the models file, as PROVIDER/MODEL.
+func models() ([]string, error) {
+	path, err := modelsfile.DefaultPath()
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := modelsfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, len(list))
+	for _, m := range list {
+		out = append(out, m.ID)
+	}
+	return out, nil
+}
+
+// companions are those that the daemon keeps for Sonny.
+func companions(w *around) []protocol.CompanionSpec {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	var out []protocol.CompanionSpec
+	for _, name := range companionNames {
+		out = append(out, protocol.CompanionSpec{Name: name, Command: []string{self, "companion", name, "--set-config", w.path}})
+	}
+	return out
+}

@@ -1,0 +1,410 @@
+package screen
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"agent/client"
+	"agent/internal/sonny/connect"
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/live"
+	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
+	"agent/protocol"
+)
+
+// Terminal is what the screen draws on: term.Terminal, or a test's.
+type Terminal interface {
+	Events() <-chan term.Event
+	Draw(*term.Frame)
+	Redraw()
+	Size() (w, h int, err error)
+	Title(string)
+	Bell()
+	Copy(string) bool
+	Suspend()
+	Resume() error
+}
+
+// Options are what the screen is opened with.
+type Options struct {
+	Term   Terminal
+	Link   *connect.Link
+	Start  func(context.Context) error // starts the daemon again; nil: never
+	Folder *lead.Folder
+	Book   *lead.Book
+
+	Settings lead.Settings
+	Store    string // the store's path
+
+	// Project is the name of the folder's project where no other folder has it.
+	Project string
+	// Model and Effort are for a lead that is made; "" for the one that is picked.
+	Model, Effort string
+	Models        []string           // those of the models file, for picking
+	Suggest       string             // the model proposed where none is set; "": the screen's own choice
+	Picked        func(model string) // keeps what was picked, for the next lead; may be nil
+	// Compose gives the instructions of a lead, and says in a few words what is in them.
+	Compose func(project string) (text, parts string, err error)
+	// Rules gives the command rules of a session.
+	Rules       func(bot int64) *protocol.Rules
+	ClientTools []protocol.ClientTool
+
+	Fresh  bool   // a new lead even where the folder has one
+	Bot    string // open this one; "" for the folder's newest lead
+	Prompt string // sent once the lead is open
+
+	Version string
+	Motion  bool
+	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
+	Now     func() time.Time
+}
+
+// frameEvery is how often streamed text is drawn at most (sonny.md 7.3).
+const frameEvery = 16 * time.Millisecond
+
+// resizeRest is how long a size must stand before all is laid out anew.
+const resizeRest = 50 * time.Millisecond
+
+// App is the screen under way. Its fields belong to the loop.
+type App struct {
+	o     Options
+	ctx   context.Context
+	world *live.World
+	ready *protocol.Ready
+
+	w, h    int
+	session *session // nil on the start screen
+	start   *startScreen
+	panel   panel // what takes the keyboard besides the composer; nil
+	notes   notices
+	lost    *live.Lost
+	answers answers // the approvals' panel
+	branch  string  // of the folder's checkout, with * when something is changed
+
+	lastKey   time.Time
+	leaving   time.Time // ctrl+c asked once
+	quit      bool
+	dirty     bool
+	drawn     time.Time
+	actions   map[string]func(*App)
+	commands  []slashCommand
+	hear      []func(*App, *live.Bot, *protocol.Event)
+	greet     []func(*App, *session)
+	wake      chan struct{}
+	calls     chan func() // what runs beside the loop, back with its answer
+	running   sync.WaitGroup
+	frameDue  *time.Timer
+	clockDue  *time.Timer
+	loadedAll bool
+}
+
+// Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
+// Bots go on. An error is of what made the screen impossible.
+func Run(ctx context.Context, o Options) (*Sitting, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Over == 0 {
+		o.Over = frameEvery
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a.world.Now = o.Now
+	a.notes.now = o.Now
+	defer a.running.Wait()
+	defer cancel()
+	var err error
+	if a.w, a.h, err = o.Term.Size(); err != nil {
+		return nil, err
+	}
+	notes := make(chan live.Note, 4096)
+	feed := &live.Feed{Client: o.Link.Client, Start: o.Start, Wake: a.wake}
+	a.running.Go(func() {
+		feed.Run(ctx, func(n live.Note) {
+			select {
+			case notes <- n:
+			case <-ctx.Done():
+			}
+		})
+	})
+	a.assemble()
+	a.begin()
+	a.readBranch()
+	a.loop(notes)
+	return a.sitting(), nil
+}
+
+// loop is the screen's life. A key is drawn as soon as it is handled; what streams, at
+// most every 16 ms; a frame in which nothing changed is not made.
+func (a *App) loop(notes <-chan live.Note) {
+	a.frameDue, a.clockDue = stopped(), stopped()
+	var resized *time.Timer
+	a.draw()
+	for !a.quit {
+		var sized <-chan time.Time
+		if resized != nil {
+			sized = resized.C
+		}
+		select {
+		case <-a.ctx.Done():
+			return
+		case e, ok := <-a.o.Term.Events():
+			if !ok {
+				return
+			}
+			if size, is := e.(term.Resize); is {
+				a.w, a.h = size.W, size.H
+				resized = time.NewTimer(resizeRest)
+				continue
+			}
+			if !a.input(e) {
+				return
+			}
+			a.draw()
+		case <-sized:
+			resized = nil
+			a.draw()
+		case n := <-notes:
+			a.note(n)
+			a.drain(notes)
+			a.soon()
+		case call := <-a.calls:
+			call()
+			a.soon()
+		case <-a.frameDue.C:
+			a.draw()
+		case <-a.clockDue.C:
+			a.draw()
+		}
+	}
+}
+
+func stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// drain takes what else the daemon has told, a frame's worth at most, so that many
+// events are one frame.
+func (a *App) drain(notes <-chan live.Note) {
+	for range 1024 {
+		select {
+		case n := <-notes:
+			a.note(n)
+		default:
+			return
+		}
+	}
+}
+
+// soon draws when the next frame is due.
+func (a *App) soon() {
+	if a.dirty {
+		return
+	}
+	a.dirty = true
+	a.frameDue.Reset(max(0, a.o.Over-time.Since(a.drawn)))
+}
+
+// do runs something that takes time beside the loop. done is called in the loop with
+// what came of it.
+func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
+	a.running.Go(func() {
+		v, err := work(a.ctx)
+		select {
+		case a.calls <- func() { done(v, err) }:
+		case <-a.ctx.Done():
+		}
+	})
+}
+
+// client is the daemon's.
+func (a *App) client() *client.Client { return a.o.Link.Client }
+
+// note takes what the daemon tells.
+func (a *App) note(n live.Note) {
+	switch {
+	case n.Ready != nil:
+		a.connected(n.Ready, n.Resumed)
+	case n.Lost != nil:
+		a.lost = n.Lost
+	case n.Bots != nil:
+		a.world.Page(n.Bots)
+		a.settled()
+	case n.Waits != nil:
+		a.world.Wait(n.Waits)
+		a.answers.refresh(a)
+	case n.Event != nil:
+		a.event(n.Event)
+	}
+}
+
+// connected is the first word of a connection. Another store is another world.
+func (a *App) connected(ready *protocol.Ready, resumed bool) {
+	a.lost = nil
+	a.ready = ready
+	if resumed {
+		a.world.Paused = ready.Paused
+		return
+	}
+	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
+		a.notes.say("the daemon has another store now; what was shown is not in it")
+		a.session = nil
+	}
+	a.world = live.New(ready)
+	a.world.Now = a.o.Now
+}
+
+// event takes one event of the daemon's.
+func (a *App) event(e *protocol.Event) {
+	b := a.world.Apply(e)
+	if b != nil && b.Stale && e.Durable {
+		a.reread(b.Record.Name)
+	}
+	if a.session != nil && e.Bot == a.session.bot {
+		a.session.event(a, e)
+	}
+	for _, hear := range a.hear {
+		hear(a, b, e)
+	}
+	switch e.Kind {
+	case protocol.KindApprovalRequested, protocol.KindToolStarted, protocol.KindToolCompleted, protocol.KindStepDecided:
+		a.answers.refresh(a)
+	case protocol.KindTurnFinished:
+		a.answers.refresh(a)
+		a.readBranch()
+	}
+}
+
+// reread asks for a bot's record again.
+func (a *App) reread(name string) {
+	b := a.world.Bot(name)
+	if b == nil {
+		return
+	}
+	b.Stale = false
+	do(a, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Inspect(ctx, name) },
+		func(record *protocol.Bot, err error) {
+			if err == nil {
+				a.world.Put(*record)
+			}
+		})
+}
+
+// readBranch looks at the folder's checkout.
+func (a *App) readBranch() {
+	if !a.o.Folder.Repo.There() {
+		return
+	}
+	do(a, a.o.Folder.Repo.Status, func(s *repo.Status, err error) {
+		if err != nil {
+			return
+		}
+		a.branch = s.Branch
+		if s.Branch == "" && len(s.Commit) > 8 {
+			a.branch = s.Commit[:8]
+		}
+		if s.Dirty() {
+			a.branch += "*"
+		}
+	})
+}
+
+// draw makes a frame and gives it to the terminal.
+func (a *App) draw() {
+	a.dirty = false
+	a.frameDue.Stop()
+	a.drawn = time.Now()
+	f := term.NewFrame(a.w, a.h)
+	a.view(f)
+	a.o.Term.Draw(f)
+	a.o.Term.Title(a.title())
+	a.tick()
+}
+
+// tick sees to it that clocks on screen go on, a second at a time, while there are any.
+func (a *App) tick() {
+	a.clockDue.Stop()
+	if a.moving() {
+		a.clockDue.Reset(time.Second)
+	}
+}
+
+// moving reports whether something on screen changes with time alone.
+func (a *App) moving() bool {
+	if a.notes.standing() || !a.leaving.IsZero() {
+		return true
+	}
+	b := a.bot()
+	return b != nil && b.Turn != 0
+}
+
+// bot is the bot on screen; nil on the start screen.
+func (a *App) bot() *live.Bot {
+	if a.session == nil {
+		return nil
+	}
+	return a.world.Bot(a.session.bot)
+}
+
+// state is what the bot on screen is doing.
+func (a *App) state() live.State {
+	if b := a.bot(); b != nil {
+		return b.State(a.world.Paused != nil)
+	}
+	if a.world.Paused != nil {
+		return live.Paused
+	}
+	return live.Idle
+}
+
+func (a *App) title() string {
+	if a.session == nil {
+		return "sonny"
+	}
+	return "sonny: " + a.session.name() + " " + glyphs[a.state()].word
+}
+
+// glyph is how a state looks.
+type glyph struct {
+	mark, word string
+	role       text.Role
+}
+
+var glyphs = map[live.State]glyph{
+	live.Idle:     {"○", "idle", text.Dim},
+	live.Queued:   {"◌", "queued", text.Dim},
+	live.Waiting:  {"◐", "waiting", text.Wait},
+	live.Working:  {"●", "working", text.Run},
+	live.HeldUp:   {"◔", "held up", text.Pace},
+	live.NeedsYou: {"!", "needs you", text.Need},
+	live.Done:     {"✔", "done", text.Run},
+	live.Failed:   {"✘", "failed", text.Fail},
+	live.Paused:   {"‖", "paused", text.Warn},
+}
+
+// Sitting is what is said when the screen is left (sonny.md 7.4).
+type Sitting struct {
+	Bot, Title    string // "" where no lead was made
+	Running       []string
+	Input, Output int64
+	Stopped       error // of a terminal that went away
+}
+
+func (a *App) sitting() *Sitting {
+	s := &Sitting{}
+	if a.session != nil {
+		s.Bot, s.Title = a.session.bot, a.session.name()
+	}
+	for b := range a.world.Bots() {
+		s.Input, s.Output = s.Input+b.Input, s.Output+b.Output
+		if b.Turn != 0 {
+			s.Running = append(s.Running, b.Record.Name)
+		}
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/cells"
+	"agent/protocol"
+)
+
+// slashCommand is what stands after a slash.
+type slashCommand struct {
+	name, args, does string
+	run              func(a *App, args string) error
+}
+
+// basics are the keys and commands that every screen has.
+var basics = feature{
+	commands: []slashCommand{
+		{"pause", "[REASON]", "stop every bot of the store", (*App).pause},
+		{"unpause", "", "let them go on", (*App).unpause},
+		{"rename", "TITLE", "name this session", func(a *App, args string) error {
+			if a.session != nil {
+				a.session.note(a, func(k *lead.Session) { k.Title = args })
+			}
+			return nil
+		}},
+		{"help", "", "all keys", func(a *App, _ string) error { a.act("keys"); return nil }},
+		{"quit", "", "detach", func(a *App, _ string) error { a.quit = true; return nil }},
+	},
+	actions: map[string]func(*App){
+		"detach":        func(a *App) { a.quit = true },
+		"suspend":       (*App).suspend,
+		"redraw":        func(a *App) { a.o.Term.Redraw() },
+		"fold_output":   func(a *App) { a.fold(func(l *cells.Look) { l.Output = !l.Output }) },
+		"fold_thoughts": func(a *App) { a.fold(func(l *cells.Look) { l.Thoughts = !l.Thoughts }) },
+		"scroll_up":     func(a *App) { a.scroll(max(1, a.h/2)) },
+		"scroll_down":   func(a *App) { a.scroll(-max(1, a.h/2)) },
+		"row_up":        func(a *App) { a.scroll(1) },
+		"row_down":      func(a *App) { a.scroll(-1) },
+		"top":           func(a *App) { a.scroll(1 << 30) },
+		"bottom":        func(a *App) { a.scroll(-1 << 30) },
+	},
+}
+
+// fold changes what the transcript shows of its cells.
+func (a *App) fold(change func(*cells.Look)) {
+	if a.session != nil {
+		change(&a.session.look)
+	}
+}
+
+// command runs a line that begins with a slash. It reports whether the line is done
+// with; one that is unknown stays in the composer.
+func (a *App) command(line string) bool {
+	name, args, _ := strings.Cut(line, " ")
+	for _, c := range a.commands {
+		if c.name != name {
+			continue
+		}
+		if err := c.run(a, strings.TrimSpace(args)); err != nil {
+			a.notes.fail(err)
+			return false
+		}
+		return true
+	}
+	a.notes.say(fmt.Sprintf("no command /%s; //%s sends it as a message", name, name))
+	return false
+}
+
+func (a *App) pause(reason string) error {
+	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Pause(ctx, reason) },
+		func(_ *protocol.Pause, err error) {
+			if err != nil {
+				a.notes.fail(err)
+			}
+		})
+	return nil
+}
+
+func (a *App) unpause(string) error {
+	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Resume(ctx) },
+		func(_ *protocol.Pause, err error) {
+			if err != nil {
+				a.notes.fail(err)
+			}
+		})
+	return nil
+}

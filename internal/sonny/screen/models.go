@@ -1,0 +1,137 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agent/internal/sonny/screen/text"
+	"agent/protocol"
+)
+
+// modelCommands pick the model of a lead (sonny.md 3.3 and 16).
+var modelCommands = feature{
+	commands: []slashCommand{
+		{"model", "[P/M]", "the next turn's model", (*App).modelCommand},
+		{"effort", "LEVEL", "the next turn's effort", (*App).effortCommand},
+	},
+	actions: map[string]func(*App){"model": func(a *App) { a.pickModel("") }},
+}
+
+func (a *App) modelCommand(args string) error {
+	if args == "" {
+		a.pickModel("")
+		return nil
+	}
+	return a.setModel(args)
+}
+
+// pickModel opens the list of models on the one that holds, or that is suggested. send
+// is what goes out when one is taken.
+func (a *App) pickModel(send string) {
+	suggested := a.suggestion()
+	now := suggested
+	if b := a.bot(); b != nil {
+		now = b.Record.ModelRef()
+	} else if a.start != nil && a.start.model != "" {
+		now = a.start.model
+	}
+	a.panel = &listPanel{
+		title: "models", at: now, hint: []string{"Enter take it"},
+		empty: "no models: sonny models --discover asks the providers",
+		rows: func(a *App) []listRow {
+			var rows []listRow
+			for _, m := range a.o.Models {
+				line := text.Join(text.Span{Text: m})
+				if m == suggested {
+					line.Spans = append(line.Spans, text.Span{Text: "  suggested", Role: text.Accent})
+				}
+				rows = append(rows, listRow{id: m, line: line})
+			}
+			return rows
+		},
+		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+			if err := a.setModel(r.id); err != nil {
+				a.notes.fail(err)
+				return true
+			}
+			if send != "" {
+				a.panel = nil
+				a.send(delivery{})
+			}
+			return true
+		}},
+	}
+}
+
+// setModel is for the lead that is to be made, or for the bot's next turn.
+func (a *App) setModel(ref string) error {
+	if _, _, ok := protocol.ParseModelRef(ref); !ok {
+		return protocol.Fail(protocol.UsageError, ref+" is no model: PROVIDER/MODEL")
+	}
+	if a.o.Picked != nil {
+		a.o.Picked(ref)
+	}
+	if a.session == nil {
+		a.start.model = ref
+		return nil
+	}
+	return a.configure(&protocol.Configure{Model: protocol.Set(ref)}, "from here on: "+ref)
+}
+
+func (a *App) effortCommand(level string) error {
+	if !slices.Contains([]string{"default", "low", "medium", "high", "xhigh", "max"}, level) {
+		return protocol.Fail(protocol.UsageError, fmt.Sprintf("%q is no effort: default, low, medium, high, xhigh or max", level))
+	}
+	if a.session == nil {
+		a.start.effort = level
+		return nil
+	}
+	change := &protocol.Configure{Reasoning: protocol.Set(level)}
+	if level == "default" {
+		change.Reasoning = protocol.Null[string]()
+	}
+	return a.configure(change, "from here on: effort "+level)
+}
+
+// configure changes the bot on screen, and says so in its transcript.
+func (a *App) configure(change *protocol.Configure, says string) error {
+	s := a.session
+	change.Bot, change.BotID = s.bot, s.id
+	do(a, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Configure(ctx, change) },
+		func(record *protocol.Bot, err error) {
+			if err != nil {
+				a.notes.fail(err)
+				return
+			}
+			a.world.Put(*record)
+			s.tr.Notice(0, says, "")
+		})
+	return nil
+}
+
+// suggested are patterns of models that suit a lead, the best first.
+var suggested = []string{
+	"claude-opus", "claude-sonnet", "gpt-5", "o4", "gpt-4", "gemini", "grok", "deepseek", "qwen", "mistral",
+}
+
+// suggestion is the model that is proposed where none is set: of the first provider
+// that is connected, the first id that the table names, else the first of its list.
+func (a *App) suggestion() string {
+	if a.o.Suggest != "" {
+		return a.o.Suggest
+	}
+	if len(a.o.Models) == 0 {
+		return ""
+	}
+	provider, _, _ := strings.Cut(a.o.Models[0], "/")
+	for _, pattern := range suggested {
+		for _, m := range a.o.Models {
+			if strings.HasPrefix(m, provider+"/") && strings.Contains(m, pattern) {
+				return m
+			}
+		}
+	}
+	return a.o.Models[0]
+}

@@ -1,0 +1,76 @@
+package screen
+
+import (
+	"time"
+
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/text"
+)
+
+// noticeFor is how long a notice stands in the footer.
+const noticeFor = 4 * time.Second
+
+// maxNotices bounds those that are kept.
+const maxNotices = 500
+
+// notice is something that was said once.
+type notice struct {
+	at   time.Time
+	line string
+	fail bool
+}
+
+// noticeCommands list what was said.
+var noticeCommands = feature{
+	commands: []slashCommand{{"notices", "", "what was said in the footer", func(a *App, _ string) error {
+		a.panel = &listPanel{title: "notices", empty: "nothing was said yet", rows: (*App).noticeRows}
+		return nil
+	}}},
+}
+
+func (a *App) noticeRows() []listRow {
+	var rows []listRow
+	for i := len(a.notes.list) - 1; i >= 0; i-- {
+		n := a.notes.list[i]
+		role := text.Plain
+		if n.fail {
+			role = text.Fail
+		}
+		rows = append(rows, listRow{id: n.at.String(), line: text.Join(
+			text.Span{Text: n.at.Format("15:04:05  "), Role: text.Dim}, text.Span{Text: cells.OneLine(n.line), Role: role})})
+	}
+	return rows
+}
+
+// notices are what the footer said, kept for the panel of them.
+type notices struct {
+	now  func() time.Time
+	list []notice
+}
+
+func (n *notices) say(line string) { n.add(notice{line: line}) }
+
+// fail says what went wrong.
+func (n *notices) fail(err error) { n.add(notice{line: err.Error(), fail: true}) }
+
+func (n *notices) add(x notice) {
+	x.at = n.now()
+	n.list = append(n.list, x)
+	if len(n.list) > maxNotices {
+		n.list = n.list[len(n.list)-maxNotices:]
+	}
+}
+
+// current is the notice that stands now; nil for none.
+func (n *notices) current() *notice {
+	if len(n.list) == 0 {
+		return nil
+	}
+	last := &n.list[len(n.list)-1]
+	if n.now().Sub(last.at) >= noticeFor {
+		return nil
+	}
+	return last
+}
+
+func (n *notices) standing() bool { return n.current() != nil }

@@ -1,0 +1,144 @@
+package screen
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+
+	"agent/client"
+	"agent/internal/sonny/live"
+	"agent/protocol"
+)
+
+// delivery is how a message goes.
+type delivery struct {
+	queue bool // its own turn after this one
+}
+
+// send sends what the composer holds. The text is gone from it only when the daemon has
+// it (sonny.md 10.2): a refusal loses nothing.
+func (a *App) send(d delivery) {
+	if a.session == nil {
+		a.start.send(a)
+		return
+	}
+	s := a.session
+	prompt := strings.TrimRight(s.compose.text(), "\n")
+	if strings.TrimSpace(prompt) == "" {
+		a.resumeHeld()
+		return
+	}
+	if command, ok := slash(prompt); ok {
+		if a.command(command) {
+			s.compose.clear()
+		}
+		return
+	}
+	prompt = strings.TrimPrefix(prompt, "/") // of //text
+	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}
+	steers := false
+	if b := a.bot(); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
+		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
+	}
+	s.compose.clear()
+	s.up = 0
+	a.submit(s, req, steers)
+}
+
+// submit hands a message to the daemon. It is retried with the same request id while
+// the connection is away, so it is taken once.
+func (a *App) submit(s *session, req *protocol.Submit, steers bool) {
+	s.sending++
+	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+	}, func(_ *protocol.Submitted, err error) {
+		s.sending--
+		if err == nil {
+			if b := a.world.Bot(s.bot); b != nil {
+				b.Prompted(req.RequestID, req.Prompt)
+			}
+			return
+		}
+		s.giveBack(req.Prompt)
+		switch {
+		case steers && errors.Is(err, protocol.StaleTurn):
+			a.notes.say("turn ended; Enter sends")
+		case errors.Is(err, protocol.StorageError):
+			a.notes.say("disk full; the message is still here")
+		default:
+			a.notes.fail(err)
+		}
+	})
+}
+
+// giveBack puts a message that was refused into the composer, before what is there.
+func (s *session) giveBack(prompt string) {
+	if !s.compose.empty() {
+		prompt += "\n" + s.compose.text()
+	}
+	s.compose.set(prompt)
+}
+
+func requestID() string { return "sonny_" + rand.Text() }
+
+// slash reads a command line; //text is a message.
+func slash(prompt string) (string, bool) {
+	if !strings.HasPrefix(prompt, "/") || strings.HasPrefix(prompt, "//") {
+		return "", false
+	}
+	line, _, _ := strings.Cut(prompt[1:], "\n")
+	return line, true
+}
+
+// interrupt ends the turn of the bot on screen. The person's queued messages are
+// withdrawn first and held, so that it never starts the next one (sonny.md 10.4).
+func (a *App) interrupt() {
+	b, s := a.bot(), a.session
+	if b == nil || b.Turn == 0 {
+		return
+	}
+	turn := b.Turn
+	var mine []live.Turn
+	for _, t := range b.Queue {
+		if t.From == "" && strings.HasPrefix(t.Request, "sonny_") {
+			mine = append(mine, t)
+		}
+	}
+	a.notes.say("interrupting…")
+	do(a, func(ctx context.Context) ([]string, error) {
+		var held []string
+		for _, t := range mine {
+			if _, err := a.client().Interrupt(ctx, s.bot, t.ID, "held by the person"); err == nil {
+				held = append(held, t.Prompt)
+			}
+		}
+		_, err := a.client().Interrupt(ctx, s.bot, turn, "")
+		return held, err
+	}, func(held []string, err error) {
+		s.held = append(s.held, held...)
+		if err != nil && !errors.Is(err, protocol.NoActiveTurn) && !errors.Is(err, protocol.StaleTurn) {
+			a.notes.fail(err)
+		}
+	})
+}
+
+// resumeHeld sends what an interrupt held, in order, or offers to go on.
+func (a *App) resumeHeld() {
+	s := a.session
+	if a.lost != nil && a.lost.Stopped {
+		select {
+		case a.wake <- struct{}{}:
+		default:
+		}
+		return
+	}
+	held := s.held
+	s.held = nil
+	for _, prompt := range held {
+		a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}, false)
+	}
+	if b := a.bot(); len(held) == 0 && b != nil && b.Turn == 0 && b.CutOff() {
+		s.compose.set("Continue.")
+	}
+}

@@ -1,0 +1,387 @@
+package screen
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/cells"
+	"agent/protocol"
+)
+
+// loadNodes is how many items are loaded at a time.
+const loadNodes = 400
+
+// session is a bot on screen: its transcript, and where the person is in it.
+type session struct {
+	bot    string
+	id     int64
+	kept   lead.Session
+	tr     *cells.Transcript
+	look   cells.Look
+	up     int  // rows that the view is above the end; 0: the end is followed
+	seen   int  // rows there were when the person scrolled up
+	whole  bool // the oldest item is loaded
+	older  bool // older ones are on their way
+	loaded bool
+	failed error // of loading
+
+	about   map[int64]cells.About
+	nodes   map[int64]bool    // items that the transcript holds
+	pending []*protocol.Event // events of which the items are on their way, in order
+	asking  bool
+
+	compose composer
+	held    []string // messages withdrawn by an interrupt
+	turns   int64
+	sending int // submissions without an answer yet
+	since   string
+}
+
+// openSession shows a bot.
+func (a *App) openSession(name string, id int64) {
+	s := &session{bot: name, id: id, tr: cells.New(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s.tr.Now = a.o.Now
+	if old := a.session; old != nil {
+		old.leave(a)
+	}
+	a.session, a.start = s, nil
+	s.keep(a)
+	s.load(a)
+	a.answers.refresh(a)
+}
+
+// leave notes what was on screen.
+func (s *session) leave(a *App) {
+	if b := a.world.Bot(s.bot); b != nil {
+		b.Seen = true
+	}
+}
+
+// name is the session's title, or its bot's name.
+func (s *session) name() string {
+	if s.kept.Title != "" {
+		return s.kept.Title
+	}
+	return s.bot
+}
+
+// keep notes in the book that the session was opened.
+func (s *session) keep(a *App) {
+	now := a.o.Now()
+	store := a.ready.Store.Identity
+	do(a, func(context.Context) (lead.Session, error) {
+		var kept lead.Session
+		err := a.o.Book.Change(func(p *lead.Page) error {
+			if old := p.Of(store, s.id); old != nil {
+				old.Opened = now
+				kept = *old
+				return nil
+			}
+			kept = lead.Session{
+				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
+				Kind: lead.KindLead, Repo: a.o.Folder.Repo, Opened: now,
+			}
+			p.Put(kept)
+			return nil
+		})
+		return kept, err
+	}, func(kept lead.Session, err error) {
+		if err != nil {
+			a.notes.fail(err)
+			return
+		}
+		s.kept = kept
+	})
+}
+
+// loadedPart is a part of a history as it was read.
+type loadedPart struct {
+	nodes []protocol.Node
+	items map[int64]json.RawMessage
+	next  *int64
+	turns []protocol.Turn
+}
+
+// load reads the newest part of the history.
+func (s *session) load(a *App) {
+	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0) },
+		func(p *loadedPart, err error) {
+			if a.session != s {
+				return
+			}
+			s.loaded = true
+			if err != nil {
+				s.failed = err
+				a.notes.fail(err)
+				return
+			}
+			s.fill(s.tr, p)
+			s.whole = p.next == nil
+			s.step(a)
+			a.sessionLoaded(s)
+		})
+}
+
+// loadOlder reads the part before the oldest that is there.
+func (s *session) loadOlder(a *App) {
+	if s.older || s.whole || !s.loaded || s.tr.Oldest() == 0 {
+		return
+	}
+	s.older = true
+	from := s.tr.Oldest() - 1
+	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, from) },
+		func(p *loadedPart, err error) {
+			s.older = false
+			if a.session != s || err != nil {
+				return
+			}
+			older := cells.New()
+			s.fill(older, p)
+			s.whole = p.next == nil || len(p.nodes) == 0
+			s.tr.Prepend(older)
+		})
+}
+
+// readPart reads up to 400 items that end at a node, 0 for the head, and the turns
+// that they are of.
+func readPart(ctx context.Context, a *App, bot string, from int64) (*loadedPart, error) {
+	ask := &protocol.HistoryNodes{Bot: bot, Limit: protocol.Set(int64(loadNodes))}
+	if from > 0 {
+		ask.From = protocol.Set(from)
+	}
+	var page protocol.NodePage
+	if err := a.client().Do(ctx, protocol.OpHistoryNodes, ask, &page); err != nil {
+		if errors.Is(err, protocol.BotNotFound) || from == 0 {
+			return nil, err
+		}
+		return &loadedPart{}, nil
+	}
+	p := &loadedPart{nodes: page.Nodes, next: page.NextFrom}
+	slices.Reverse(p.nodes)
+	ids := make([]int64, 0, len(p.nodes))
+	first := int64(1 << 52)
+	for _, n := range p.nodes {
+		ids = append(ids, n.Node)
+		first = min(first, n.Turn)
+	}
+	var err error
+	if p.items, err = readItems(ctx, a, bot, ids); err != nil {
+		return nil, err
+	}
+	for t, err := range a.client().Turns(ctx, bot, first-1) {
+		if err != nil {
+			return nil, err
+		}
+		p.turns = append(p.turns, *t)
+	}
+	return p, nil
+}
+
+// readItems reads items by their nodes. What is too large for a line is left out.
+func readItems(ctx context.Context, a *App, bot string, ids []int64) (map[int64]json.RawMessage, error) {
+	items := map[int64]json.RawMessage{}
+	for len(ids) > 0 {
+		var page protocol.ItemPage
+		ask := &protocol.HistoryItems{Bot: bot, Nodes: ids[:min(len(ids), loadNodes)]}
+		if err := a.client().Do(ctx, protocol.OpHistoryItems, ask, &page); err != nil {
+			return nil, err
+		}
+		if len(page.Items) == 0 {
+			return items, nil
+		}
+		for _, it := range page.Items {
+			items[it.Node] = it.Item
+		}
+		ids = ids[len(page.Items):]
+	}
+	return items, nil
+}
+
+// fill puts a part into a transcript.
+func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
+	ends := map[int64]protocol.Turn{}
+	for _, t := range p.turns {
+		from := ""
+		if t.From != nil {
+			from = t.From.Bot
+		}
+		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
+		ends[t.Turn] = t
+		s.turns = max(s.turns, t.Turn)
+	}
+	for i, n := range p.nodes {
+		s.nodes[n.Node] = true
+		if item := p.items[n.Node]; item != nil {
+			tr.Item(n.Node, n.Turn, item, s.about[n.Turn], false)
+		}
+		if i+1 == len(p.nodes) || p.nodes[i+1].Turn != n.Turn {
+			tr.Past(ends[n.Turn])
+		}
+	}
+}
+
+// event takes an event of the bot on screen. Those that come while items are on their
+// way wait for them, so that all is shown in order.
+func (s *session) event(a *App, e *protocol.Event) {
+	if !e.Durable && !e.IsDelta() && e.Kind != protocol.KindRetry {
+		return
+	}
+	s.pending = append(s.pending, e)
+	s.step(a)
+}
+
+// step shows what can be shown, and asks for the items that are missing.
+func (s *session) step(a *App) {
+	if s.asking || !s.loaded {
+		return
+	}
+	var missing []int64
+	for _, e := range s.pending {
+		if n := nodeOf(e); n != 0 && !s.nodes[n] && !slices.Contains(missing, n) && len(missing) < loadNodes {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		s.show(a, nil)
+		return
+	}
+	s.asking = true
+	do(a, func(ctx context.Context) (map[int64]json.RawMessage, error) { return readItems(ctx, a, s.bot, missing) },
+		func(items map[int64]json.RawMessage, err error) {
+			s.asking = false
+			if a.session != s {
+				return
+			}
+			if err != nil {
+				if a.lost == nil {
+					a.notes.fail(err)
+				}
+				items = map[int64]json.RawMessage{}
+				for _, n := range missing {
+					items[n] = nil
+				}
+			}
+			s.show(a, items)
+			s.step(a)
+		})
+}
+
+// nodeOf is the item that an event is of; 0 for none.
+func nodeOf(e *protocol.Event) int64 {
+	switch e.Kind {
+	case protocol.KindAccepted, protocol.KindMessage, protocol.KindToolCompleted, protocol.KindSteered:
+		var d struct {
+			Node int64 `json:"node"`
+		}
+		if json.Unmarshal(e.Data, &d) == nil {
+			return d.Node
+		}
+	}
+	return 0
+}
+
+// show takes the pending events in order, up to the first whose item is not here.
+func (s *session) show(a *App, items map[int64]json.RawMessage) {
+	for len(s.pending) > 0 {
+		e := s.pending[0]
+		n := nodeOf(e)
+		item, here := items[n]
+		if n != 0 && !here && !s.nodes[n] {
+			return
+		}
+		s.pending = s.pending[1:]
+		if n != 0 && s.nodes[n] {
+			item = nil // it was loaded with the history
+		}
+		s.take(a, e, n, item)
+	}
+	s.pending = nil
+}
+
+// take shows one event.
+func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessage) {
+	switch e.Kind {
+	case protocol.KindTextDelta, protocol.KindThinkingDelta:
+		s.tr.Delta(e.Turn, e.Kind == protocol.KindThinkingDelta, e.Text())
+		return
+	case protocol.KindRetry:
+		s.tr.Void()
+		return
+	case protocol.KindAccepted:
+		var d protocol.Accepted
+		if e.Decode(&d) == nil {
+			about := cells.About{Origin: d.Origin}
+			if d.From != nil {
+				about.From = d.From.Bot
+			}
+			s.about[e.Turn] = about
+		}
+		s.turns = max(s.turns, e.Turn)
+	case protocol.KindTurnFinished:
+		s.ended(e)
+	}
+	if item != nil {
+		turn := e.Turn
+		if e.Kind == protocol.KindSteered {
+			var d protocol.Steered
+			if e.Decode(&d) == nil {
+				turn = d.From
+			}
+		}
+		s.tr.Item(node, e.Turn, item, s.about[turn], e.Kind == protocol.KindSteered)
+	}
+	if node != 0 {
+		s.nodes[node] = true
+	}
+	s.tr.Event(e)
+}
+
+// ended shows how a turn ended, where that needs a word.
+func (s *session) ended(e *protocol.Event) {
+	var d protocol.TurnFinished
+	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
+		return
+	}
+	s.tr.Void()
+	code, detail := "", ""
+	if d.Error != nil {
+		code = string(*d.Error)
+	}
+	if d.Detail != nil {
+		detail = *d.Detail
+	}
+	s.tr.Ended(e.Turn, d.Status, code, detail)
+}
+
+// waits reports whether the bot works.
+func (s *session) working(a *App) bool {
+	b := a.world.Bot(s.bot)
+	return b != nil && b.Turn != 0
+}
+
+// record is the bot's; nil before it was read.
+func (s *session) record(a *App) *live.Bot { return a.world.Bot(s.bot) }
+
+// sessionLoaded goes on with what waited for the transcript.
+func (a *App) sessionLoaded(s *session) {
+	for _, greet := range a.greet {
+		greet(a, s)
+	}
+	if prompt := a.o.Prompt; prompt != "" {
+		a.o.Prompt = ""
+		s.compose.set(prompt)
+		a.send(delivery{})
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,442 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
+)
+
+// The smallest screen that is drawn (sonny.md 7.1).
+const (
+	leastWidth  = 20
+	leastHeight = 6
+)
+
+// layout is where the regions stand, from the top.
+type layout struct {
+	header, keys bool
+	rules        bool
+	queue        int
+	composer     int
+	body         int
+	gutter       int
+}
+
+// place gives each region its rows.
+func (a *App) place(w, h int) layout {
+	l := layout{header: h >= 10, rules: h >= 10, keys: h >= 16}
+	if w >= 60 {
+		l.gutter = 2
+	}
+	most := max(1, h/3)
+	if h < 16 {
+		most = 2
+	}
+	lines, _, _ := a.composing().rows(max(1, w-3))
+	l.composer = min(len(lines), most)
+	if a.session != nil {
+		l.queue = min(3, len(a.queueLines(w)))
+	}
+	l.body = h - l.composer - l.queue - 1 // the footer
+	if l.header {
+		l.body--
+	}
+	if l.rules {
+		l.body -= 3
+	}
+	if l.keys {
+		l.body--
+	}
+	l.body = max(1, l.body)
+	return l
+}
+
+// composing is the composer on screen.
+func (a *App) composing() *composer {
+	if a.session != nil {
+		return &a.session.compose
+	}
+	return &a.start.compose
+}
+
+// view draws everything.
+func (a *App) view(f *term.Frame) {
+	w, h := f.Size()
+	if w < leastWidth || h < leastHeight {
+		f.Put(0, 0, text.Of(text.Plain, "terminal too small"), w)
+		return
+	}
+	l := a.place(w, h)
+	c, y := f.All(), 0
+	if l.header {
+		c.Put(0, 0, a.header(w), w)
+		y++
+	}
+	if l.rules {
+		c.Put(0, y, rule(w), w)
+		y++
+	}
+	a.body(c.Sub(0, y, w, l.body), l)
+	y += l.body
+	if l.queue > 0 {
+		for i, line := range a.queueLines(w)[:l.queue] {
+			c.Put(0, y+i, line.Cut(w), w)
+		}
+		y += l.queue
+	}
+	if l.rules {
+		c.Put(0, y, rule(w), w)
+		y++
+	}
+	a.composerRows(c.Sub(0, y, w, l.composer))
+	y += l.composer
+	if l.rules {
+		c.Put(0, y, rule(w), w)
+		y++
+	}
+	c.Put(0, y, a.footer(w), w)
+	if l.keys {
+		c.Put(0, y+1, a.keyLine(w), w)
+	}
+}
+
+func rule(w int) text.Line {
+	return text.Line{Spans: []text.Span{{Text: strings.Repeat("─", w), Role: text.Rule, Chrome: true}}}
+}
+
+// titledRule is a rule that carries a panel's title, and a word at its right.
+func titledRule(title, right string, w int) text.Line {
+	left := text.Join(text.Span{Text: "── ", Role: text.Rule, Chrome: true}, text.Span{Text: title, Attr: text.Bold}, text.Span{Text: " ", Chrome: true})
+	end := text.Line{}
+	if right != "" {
+		end = text.Join(text.Span{Text: " " + right + " ─", Role: text.Rule, Chrome: true})
+	}
+	left = left.Cut(max(0, w-end.Width()))
+	fill := max(0, w-left.Width()-end.Width())
+	left.Spans = append(left.Spans, text.Span{Text: strings.Repeat("─", fill), Role: text.Rule, Chrome: true})
+	return text.Line{Spans: append(left.Spans, end.Spans...)}
+}
+
+// body draws the transcript, with the approvals' panel at its lower part, or what
+// covers it.
+func (a *App) body(c term.Canvas, l layout) {
+	w, h := c.Size()
+	if a.panel != nil {
+		a.panel.view(a, c)
+		return
+	}
+	if a.session == nil {
+		a.start.view(a, c)
+		return
+	}
+	if rows := a.answers.rows(a, w); len(rows) > 0 {
+		n := min(len(rows), max(h-2, 1))
+		for i, line := range rows[:n] {
+			c.Put(0, h-n+i, line.Cut(w), w)
+		}
+		c = c.Sub(0, 0, w, h-n)
+	}
+	a.session.view(a, c, l)
+}
+
+// view draws the part of the transcript that is in view.
+func (s *session) view(a *App, c term.Canvas, l layout) {
+	w, h := c.Size()
+	s.look.Width = max(10, w-2*l.gutter)
+	if !s.loaded {
+		c.Put(l.gutter, 0, text.Of(text.Dim, "loading…"), w)
+		return
+	}
+	total := s.tr.Height(s.look)
+	s.up = min(s.up, max(0, total-h))
+	if s.up > 0 {
+		s.up += total - s.seen // what came below does not move the view
+		s.up = min(s.up, max(0, total-h))
+	}
+	s.seen = total
+	to := total - s.up
+	from := max(0, to-h)
+	for y, row := range s.tr.Rows(s.look, from, to) {
+		c.Put(l.gutter, y, row.Line, s.look.Width)
+	}
+	if from == 0 && !s.whole {
+		s.loadOlder(a)
+	}
+	if s.up > 0 && h > 1 {
+		mark := fmt.Sprintf(" ↓ %d more ", s.up)
+		c.Put(max(0, w-text.Width(mark)-1), h-1, text.Of(text.Accent, mark), w)
+	}
+}
+
+// header says whose session it is, what it does, and what it used.
+func (a *App) header(w int) text.Line {
+	if a.session == nil {
+		left := text.Join(text.Span{Text: " " + a.start.project, Attr: text.Bold}, text.Span{Text: "  new lead"})
+		return left.Right(text.Of(text.Dim, "sonny "+a.o.Version+" "), w)
+	}
+	g := glyphs[a.state()]
+	words := g.mark + " " + g.word
+	if b := a.bot(); b != nil {
+		switch a.state() {
+		case live.HeldUp:
+			words += a.heldWords(b)
+		case live.Working, live.Waiting, live.NeedsYou:
+			words += " " + clock(a.o.Now().Sub(b.Since))
+		}
+	}
+	left := text.Join(text.Span{Text: " " + a.session.name(), Attr: text.Bold}, text.Span{Text: "  " + words, Role: g.role})
+	fields := a.usage(w)
+	for len(fields) > 0 {
+		right := text.Of(text.Dim, strings.Join(fields, "  ")+" ")
+		if left.Width()+right.Width() < w {
+			return left.Right(right, w)
+		}
+		fields = fields[:len(fields)-1]
+	}
+	return left.Cut(w)
+}
+
+func (a *App) heldWords(b *live.Bot) string {
+	if b.Until.IsZero() {
+		return ""
+	}
+	left := max(0, b.Until.Sub(a.o.Now()))
+	if b.Retry != nil {
+		return fmt.Sprintf(", try %d, next in %s", b.Retry.Attempt+1, cells.Span(left))
+	}
+	return " until " + b.Until.Format("15:04:05")
+}
+
+// usage are the header's fields, the last to go first.
+func (a *App) usage(w int) []string {
+	b := a.bot()
+	if b == nil {
+		return nil
+	}
+	var out []string
+	if b.Usage.InputTokens > 0 {
+		out = append(out, "ctx "+tokens(b.Usage.InputTokens))
+	}
+	if b.Record.TokensUsed > 0 || b.Input > 0 {
+		in := max(b.Record.InputTokens, b.Input)
+		out = append(out, tokens(in)+" in", tokens(max(b.Record.TokensUsed-b.Record.InputTokens, b.Output))+" out")
+	}
+	if w > 120 {
+		out = append([]string{b.Record.ModelRef()}, out...)
+	}
+	return out
+}
+
+// tokens is a count as people read it: 412, 18k, 1.2M.
+func tokens(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", (n+500)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// queueLines are the person's messages in line, and those that an interrupt held.
+func (a *App) queueLines(w int) (out []text.Line) {
+	s := a.session
+	for _, prompt := range s.held {
+		out = append(out, queueLine("held", prompt, "Enter sends", w))
+	}
+	b := a.bot()
+	if b == nil {
+		return out
+	}
+	others := 0
+	var mine []live.Turn
+	for _, t := range b.Queue {
+		if t.From != "" {
+			others++
+		} else {
+			mine = append(mine, t)
+		}
+	}
+	for i, t := range mine {
+		head, right := fmt.Sprintf("queued %d", i+1), ""
+		if t.Steer {
+			head = "steering…"
+		} else if i == len(mine)-1 {
+			right = "Alt+↑ edit"
+		}
+		out = append(out, queueLine(head, t.Prompt, right, w))
+	}
+	if others > 0 {
+		out = append(out, text.Of(text.Dim, " "+plural(others, "other in line", "others in line")))
+	}
+	return out
+}
+
+func queueLine(head, prompt, right string, w int) text.Line {
+	line, _, _ := strings.Cut(prompt, "\n")
+	return text.Join(text.Span{Text: " " + head, Role: text.Dim}, text.Span{Text: "  " + cells.OneLine(line)}).Right(text.Of(text.Dim, right+" "), w)
+}
+
+// composerRows draws what is being written, and puts the cursor there.
+func (a *App) composerRows(c term.Canvas) {
+	w, h := c.Size()
+	lines, x, y := a.composing().rows(max(1, w-3))
+	from := max(0, min(y-h+1, len(lines)-h))
+	for i := range min(h, len(lines)-from) {
+		head := "  "
+		if from+i == 0 {
+			head = "› "
+		}
+		c.Put(0, i, text.Of(text.Dim, head), 2)
+		c.Put(2, i, lines[from+i], w-2)
+	}
+	if !a.answers.focused && a.panel == nil {
+		c.SetCursor(2+x, y-from)
+	}
+}
+
+// footer says what holds: the connection, the bot, its tasks, who is asked.
+func (a *App) footer(w int) text.Line {
+	g := glyphs[a.state()]
+	left := []text.Span{{Text: " "}}
+	add := func(role text.Role, words string) {
+		if len(left) > 1 {
+			left = append(left, text.Span{Text: "  "})
+		}
+		left = append(left, text.Span{Text: words, Role: role})
+	}
+	switch {
+	case a.lost != nil && a.lost.Stopped:
+		add(text.Fail, "daemon stopped · Enter starts it")
+	case a.lost != nil:
+		add(text.Fail, "disconnected: "+cells.OneLine(a.lost.Err.Error()))
+	case a.world.Paused != nil:
+		add(text.Warn, a.pausedWords())
+	case a.session == nil:
+		add(text.Dim, "○ new")
+		add(text.Plain, a.start.lead)
+	default:
+		add(g.role, g.mark+" "+g.word)
+		add(text.Plain, a.session.bot)
+		for _, words := range a.taskWords() {
+			add(text.Plain, words)
+		}
+	}
+	if n := a.notes.current(); n != nil {
+		role := text.Accent
+		if n.fail {
+			role = text.Fail
+		}
+		left = []text.Span{{Text: " "}, {Text: cells.OneLine(n.line), Role: role}}
+	}
+	words, warn := a.confinement().Words()
+	if w < 60 {
+		words = shortWords(words)
+	}
+	if a.branch != "" && w >= 60 {
+		words = append(words, a.branch)
+	}
+	role := text.Dim
+	if warn {
+		role = text.Warn
+	}
+	return text.Line{Spans: left}.Right(text.Of(role, strings.Join(words, " · ")+" "), w)
+}
+
+// shortWords are the footer's on a narrow screen.
+func shortWords(words []string) []string {
+	out := words[:1:1]
+	if slices.Contains(words, "net on") {
+		out = append(out, "net")
+	}
+	return []string{strings.Join(out, " ")}
+}
+
+func (a *App) pausedWords() string {
+	p := a.world.Paused
+	words := "‖ paused by " + cells.OneLine(p.By)
+	if p.Reason != nil && *p.Reason != "" {
+		words += ": " + cells.OneLine(*p.Reason)
+	}
+	return words
+}
+
+// confinement is the bot's on screen, or that of the lead that is to be made.
+func (a *App) confinement() lead.Confinement {
+	if b := a.bot(); b != nil {
+		return lead.Confined(&b.Record)
+	}
+	if a.start != nil {
+		return a.start.plan(a).Confinement()
+	}
+	return lead.Confinement{}
+}
+
+// taskWords count the lead's tasks by what they do.
+func (a *App) taskWords() (out []string) {
+	b := a.bot()
+	if b == nil {
+		return nil
+	}
+	tasks := lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), nil)
+	if len(tasks) == 0 {
+		return nil
+	}
+	count := map[live.State]int{}
+	approvals := len(b.Waits)
+	for _, t := range tasks {
+		if tb := a.world.Bot(t.Name); tb != nil {
+			count[tb.State(false)]++
+			approvals += len(tb.Waits)
+		}
+	}
+	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
+	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {
+		if count[s] > 0 {
+			words = append(words, fmt.Sprintf("%s %d", glyphs[s].mark, count[s]))
+		}
+	}
+	out = []string{strings.Join(words, " ")}
+	if approvals > 0 {
+		out = append(out, fmt.Sprintf("approvals %d", approvals))
+	}
+	return out
+}
+
+// keyLine names the keys that do something now, the most useful first.
+func (a *App) keyLine(w int) text.Line {
+	keys := a.keyHints()
+	right := "? keys "
+	line := ""
+	for _, k := range keys {
+		if text.Width(line)+2+text.Width(k) > w-text.Width(right)-1 {
+			break
+		}
+		line += " " + k + " "
+	}
+	return text.Of(text.Dim, strings.TrimRight(line, " ")).Right(text.Of(text.Dim, right), w)
+}
+
+func (a *App) keyHints() []string {
+	switch {
+	case a.panel != nil:
+		return a.panel.hints()
+	case a.answers.focused:
+		return []string{"1–4 decide", "↑↓ Enter", "v whole call", "n next", "Esc back"}
+	case a.answers.open(a) && !a.composing().empty():
+		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
+	case a.answers.open(a):
+		return []string{"Alt+A or Ctrl+X a moves to the question", "Esc Esc stops the turn"}
+	case a.session == nil:
+		return []string{"Enter send", "Shift+Enter newline", "@ file", "! shell", "/ commands"}
+	case a.session.working(a):
+		return []string{"Enter steer", "Tab queue", "Esc stop", "Ctrl+O output", "Ctrl+D detach"}
+	}
+	return []string{"Enter send", "Shift+Enter newline", "Shift+Tab row", "/ commands", "Ctrl+D detach"}
+}
