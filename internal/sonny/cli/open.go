@@ -47,6 +47,7 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 	if err != nil {
 		return err
 	}
+	freshSkills(w)
 	options, err := a.screenOptions(w)
 	if err != nil {
 		return err
@@ -97,7 +98,13 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 	return &screen.Options{
 		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
 		Model: w.config.Model, Effort: w.config.Effort, Models: list,
-		Compose:     func(project string) (string, string, error) { return compose(w.folder, project) },
+		Compose: func(project string) (string, string, error) {
+			c, err := compose(w, project, "lead")
+			if err != nil {
+				return "", "", err
+			}
+			return c.Text, parts(c), nil
+		},
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},

@@ -33,7 +33,11 @@ type verb func(a *app) *cobra.Command
 // verbs are the subcommands in the order of help.
 var verbs = []verb{
 	(*app).configVerb,
+	(*app).memoryVerb,
+	(*app).skillsVerb,
+	(*app).rolesVerb,
 	(*app).envVerb,
+	(*app).instructionsVerb,
 }
 
 func (a *app) root() *cobra.Command {
