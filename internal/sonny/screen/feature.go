@@ -28,6 +28,8 @@ func features() []feature {
 		modelCommands,
 		noticeCommands,
 		paneCommands,
+		switchCommands,
+		taskCommands,
 	}
 }
 

@@ -78,7 +78,7 @@ var (
 		"ctrl+home": "top", "ctrl+end": "bottom",
 		"alt+right": "pane_next", "alt+left": "pane_previous",
 	}
-	empty = map[string]string{"ctrl+d": "detach", "ctrl+p": "peek_next", "ctrl+n": "peek_previous"}
+	empty = map[string]string{"ctrl+d": "detach", "ctrl+p": "peek_next", "ctrl+n": "peek_previous", "ctrl+k": "switch", "ctrl+t": "tasks"}
 )
 
 // bound is the action that a key is bound to here; "" for none.
