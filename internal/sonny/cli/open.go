@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
@@ -70,6 +71,9 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		return err
 	}
 	options.Term = t
+	if options.Theme = w.config.TUI.Theme; options.Theme == "auto" {
+		t.SetTheme(screen.Against(t.Background()))
+	}
 	sitting, err := func() (*screen.Sitting, error) {
 		defer t.Close()
 		return screen.Run(cmd.Context(), *options)
@@ -103,6 +107,7 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 		},
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
+		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }
@@ -116,7 +121,7 @@ func (w *around) rules(bot int64) *protocol.Rules {
 func (a *app) terminal(w *around) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Theme: screen.StartTheme(tui.Theme), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}

@@ -10,8 +10,10 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 )
 
@@ -22,6 +24,8 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
+	SetTheme(theme.Theme)
+	AskBackground()
 	Bell()
 	Copy(string) bool
 	Suspend()
@@ -56,6 +60,9 @@ type Options struct {
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
 
+	Markdown md.Options
+	Theme    string // of the settings: auto, a built-in one's name, or a file's
+
 	Version string
 	Motion  bool
 	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
@@ -77,11 +84,14 @@ type App struct {
 
 	w, h    int
 	session *session // nil on the start screen
+	side    *session // beside it; nil for none
+	inSide  bool     // the side has the keyboard
 	start   *startScreen
 	panel   panel // what takes the keyboard besides the composer; nil
 	notes   notices
 	lost    *live.Lost
 	answers answers // the approvals' panel
+	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	lastKey   time.Time
@@ -253,7 +263,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
-		a.session = nil
+		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)
 	a.world.Now = a.o.Now
@@ -265,8 +275,10 @@ func (a *App) event(e *protocol.Event) {
 	if b != nil && b.Stale && e.Durable {
 		a.reread(b.Record.Name)
 	}
-	if a.session != nil && e.Bot == a.session.bot {
-		a.session.event(a, e)
+	for _, s := range []*session{a.session, a.side} {
+		if s != nil && e.Bot == s.bot {
+			s.event(a, e)
+		}
 	}
 	for _, hear := range a.hear {
 		hear(a, b, e)

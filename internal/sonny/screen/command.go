@@ -22,8 +22,8 @@ var basics = feature{
 		{"pause", "[REASON]", "stop every bot of the store", (*App).pause},
 		{"unpause", "", "let them go on", (*App).unpause},
 		{"rename", "TITLE", "name this session", func(a *App, args string) error {
-			if a.session != nil {
-				a.session.note(a, func(k *lead.Session) { k.Title = args })
+			if s := a.at(); s != nil {
+				s.note(a, func(k *lead.Session) { k.Title = args })
 			}
 			return nil
 		}},
@@ -47,8 +47,8 @@ var basics = feature{
 
 // fold changes what the transcript shows of its cells.
 func (a *App) fold(change func(*cells.Look)) {
-	if a.session != nil {
-		change(&a.session.look)
+	if s := a.at(); s != nil {
+		change(&s.look)
 	}
 }
 

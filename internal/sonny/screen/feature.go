@@ -27,6 +27,7 @@ func features() []feature {
 		approvalCommands,
 		modelCommands,
 		noticeCommands,
+		paneCommands,
 	}
 }
 

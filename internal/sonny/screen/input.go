@@ -32,6 +32,8 @@ func (a *App) input(e term.Event) bool {
 		a.answers.yield()
 		a.composing().insert(pasted(e.Text))
 		a.lastKey = a.o.Now()
+	case term.Background:
+		a.background(e)
 	case term.Mouse:
 		switch e.Kind {
 		case term.WheelUp:
@@ -74,8 +76,9 @@ var (
 		"ctrl+o": "fold_output", "alt+t": "fold_thoughts",
 		"pgup": "scroll_up", "pgdown": "scroll_down", "shift+up": "row_up", "shift+down": "row_down",
 		"ctrl+home": "top", "ctrl+end": "bottom",
+		"alt+right": "pane_next", "alt+left": "pane_previous",
 	}
-	empty = map[string]string{"ctrl+d": "detach"}
+	empty = map[string]string{"ctrl+d": "detach", "ctrl+p": "peek_next", "ctrl+n": "peek_previous"}
 )
 
 // bound is the action that a key is bound to here; "" for none.
@@ -96,12 +99,16 @@ func (a *App) composed(k term.Key) {
 			a.send(delivery{})
 		}
 	case "tab":
-		if a.session == nil || a.composing().empty() {
+		if a.at() == nil || a.composing().empty() {
 			a.answers.focus(a)
 		} else {
 			a.send(delivery{queue: true})
 		}
 	case "esc":
+		if a.inSide {
+			a.closeSide()
+			return
+		}
 		a.interrupt()
 	default:
 		a.composing().key(k.Name, k.Text)
@@ -126,7 +133,7 @@ func (a *App) ctrlC(leaving time.Time) {
 		a.panel = nil
 	case !c.empty():
 		c.clear()
-	case a.session != nil && a.session.working(a):
+	case a.at() != nil && a.at().working(a):
 		a.interrupt()
 	case !leaving.IsZero() && a.o.Now().Sub(leaving) < leaveFor:
 		a.quit = true
@@ -137,7 +144,7 @@ func (a *App) ctrlC(leaving time.Time) {
 }
 
 func (a *App) scroll(rows int) {
-	if a.session != nil {
-		a.session.up = max(0, a.session.up+rows)
+	if s := a.at(); s != nil {
+		s.up = max(0, s.up+rows)
 	}
 }

@@ -44,15 +44,23 @@ type session struct {
 
 // openSession shows a bot.
 func (a *App) openSession(name string, id int64) {
-	s := &session{bot: name, id: id, tr: cells.New(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
-	s.tr.Now = a.o.Now
-	if old := a.session; old != nil {
-		old.leave(a)
+	if a.session != nil {
+		a.session.leave(a)
 	}
-	a.session, a.start = s, nil
+	if a.side != nil && a.side.id == id {
+		a.closeSide()
+	}
+	s := newSession(a, name, id)
+	a.session, a.start, a.inSide = s, nil, false
 	s.keep(a)
 	s.load(a)
 	a.answers.refresh(a)
+}
+
+func newSession(a *App, name string, id int64) *session {
+	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s.tr.Now = a.o.Now
+	return s
 }
 
 // leave notes what was on screen.
@@ -111,7 +119,7 @@ type loadedPart struct {
 func (s *session) load(a *App) {
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0) },
 		func(p *loadedPart, err error) {
-			if a.session != s {
+			if !a.shows(s) {
 				return
 			}
 			s.loaded = true
@@ -137,10 +145,10 @@ func (s *session) loadOlder(a *App) {
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, from) },
 		func(p *loadedPart, err error) {
 			s.older = false
-			if a.session != s || err != nil {
+			if !a.shows(s) || err != nil {
 				return
 			}
-			older := cells.New()
+			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
 			s.whole = p.next == nil || len(p.nodes) == 0
 			s.tr.Prepend(older)
@@ -254,7 +262,7 @@ func (s *session) step(a *App) {
 	do(a, func(ctx context.Context) (map[int64]json.RawMessage, error) { return readItems(ctx, a, s.bot, missing) },
 		func(items map[int64]json.RawMessage, err error) {
 			s.asking = false
-			if a.session != s {
+			if !a.shows(s) {
 				return
 			}
 			if err != nil {
@@ -372,7 +380,7 @@ func (a *App) sessionLoaded(s *session) {
 	for _, greet := range a.greet {
 		greet(a, s)
 	}
-	if prompt := a.o.Prompt; prompt != "" {
+	if prompt := a.o.Prompt; prompt != "" && s == a.session {
 		a.o.Prompt = ""
 		s.compose.set(prompt)
 		a.send(delivery{})

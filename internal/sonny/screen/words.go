@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"agent/internal/sonny/lead"
+	"agent/protocol"
 )
 
 // clock is a duration as the header counts it: 0:42, 1:02:03.
@@ -32,4 +35,16 @@ func (a *App) settled() {
 	if a.session != nil {
 		a.answers.refresh(a)
 	}
+}
+
+// project is the name of the project on screen.
+func (a *App) project() string {
+	if a.session != nil {
+		return lead.ProjectOf(a.session.bot)
+	}
+	return a.start.project
+}
+
+func noBot(name string) error {
+	return protocol.Fail(protocol.BotNotFound, "no bot "+name)
 }

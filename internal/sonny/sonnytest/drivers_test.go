@@ -241,6 +241,41 @@ func TestABigPasteDoesNotHoldUpTheScreen(t *testing.T) {
 	s.WaitFor("300000")
 }
 
+func TestTheEmulatorDrawsNoCharacterInTwo(t *testing.T) {
+	t.Parallel()
+	const family = "👩‍👩‍👧"
+	rows := strings.Repeat(strings.Repeat(family, 50)+"\n", 12)
+	h := Fresh(t)
+	h.Write("rows", rows+"end")
+	s := h.Screen(Terminal{Width: 120, Height: 20, Graphemes: true}, "sh", "-c", `printf '\033[?2027h'; cat rows -`)
+	s.WaitFor("end")
+	if got := s.Capture(); !strings.HasPrefix(got, rows+"end") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestASynchronizedFrameShowsWhenItIsWhole(t *testing.T) {
+	t.Parallel()
+	script := `printf '\033[?2026hhalf'; until [ -e go ]; do sleep 0.01; done; printf ' whole\033[?2026l'; cat`
+	for name, synchronized := range map[string]bool{"by a terminal that knows": true, "by another": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := Fresh(t)
+			s := h.Screen(Terminal{Width: 40, Height: 3, Synchronized: synchronized}, "sh", "-c", script)
+			if !synchronized {
+				s.WaitFor("half")
+			}
+			h.Write("go", "")
+			s.Until("the whole frame", func(screen string) bool {
+				if synchronized && strings.Contains(screen, "half") != strings.Contains(screen, "whole") {
+					t.Errorf("half a frame: %q", screen)
+				}
+				return strings.Contains(screen, "half whole")
+			})
+		})
+	}
+}
+
 func TestGoldenScreens(t *testing.T) {
 	t.Parallel()
 	s := Fresh(t).Screen(Terminal{Width: 30, Height: 4}, "sh", "-c", `printf 'a golden screen\n  and its second row\n\n'; cat`)

@@ -2,6 +2,12 @@
 // programs in a home of their own, with a model that speaks from a file, at a terminal
 // that is tmux (Tmux) or an emulator inside the test (Screen).
 //
+//	h := sonnytest.Fresh(t)
+//	m := h.In(h.Repo("demo", nil)).Tmux(80, 24, "sonny", "--no-motion", "--theme", "none")
+//	m.WaitFor("new lead")
+//	m.Type("say: hello there")
+//	m.Keys("Enter")
+//
 // A package that uses it has a TestMain that calls Main. What is waited for is a
 // condition, never a time; what does not come within a minute fails the test, which
 // shows the screen.

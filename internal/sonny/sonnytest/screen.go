@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
@@ -26,7 +27,7 @@ import (
 type Terminal struct {
 	Width, Height int
 	Background    string // #rrggbb, what OSC 11 is answered; "" answers nothing
-	Synchronized  bool   // knows mode 2026
+	Synchronized  bool   // knows mode 2026: a frame shows when it is whole
 	Graphemes     bool   // knows mode 2027
 }
 
@@ -116,23 +117,64 @@ func (s *Screen) prepare() {
 	})
 }
 
+// maxFrame bounds what is kept back of a frame that does not end, in bytes.
+const maxFrame = 4 << 20
+
 // read puts what the program writes on the screen, until its terminal is closed.
-func (s *Screen) read(f io.Reader) {
-	buf := make([]byte, 64<<10)
+func (s *Screen) read(f *os.File) {
+	buf := make([]byte, 256<<10)
+	var frame []byte
 	for {
-		n, err := f.Read(buf)
+		n, err := gather(f, buf)
+		frame = append(frame, buf[:n]...)
+		if err == nil && s.unfinished(frame) {
+			continue
+		}
 		s.mu.Lock()
-		s.raw = append(s.raw, buf[:n]...)
-		s.emu.Write(buf[:n])
+		s.raw = append(s.raw, frame...)
+		s.emu.Write(frame)
 		s.ended = err != nil
 		s.tell()
 		s.mu.Unlock()
+		frame = frame[:0]
 		if err != nil {
 			s.emu.InputPipe().(io.Closer).Close() // no answer is wanted any more
 			s.in.Close()
 			return
 		}
 	}
+}
+
+// gather reads what is there once something is. A terminal gives at most 4 KiB at a
+// time, and a character of several parts must not be drawn in two: after a byte that
+// may be in the middle of one it waits for more a while.
+func gather(f *os.File, buf []byte) (n int, err error) {
+	f.SetReadDeadline(time.Time{})
+	n, err = f.Read(buf)
+	for range 64 {
+		if err != nil || n == len(buf) {
+			break
+		}
+		pause := time.Millisecond
+		if n > 0 && buf[n-1] >= utf8.RuneSelf {
+			pause = 200 * time.Millisecond
+		}
+		var more int
+		f.SetReadDeadline(time.Now().Add(pause))
+		more, err = f.Read(buf[n:])
+		n += more
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, nil
+		}
+	}
+	return n, err
+}
+
+// unfinished reports whether a synchronized frame has begun and not ended: a terminal
+// that knows mode 2026 shows nothing of it yet.
+func (s *Screen) unfinished(frame []byte) bool {
+	begun := bytes.LastIndex(frame, []byte("\x1b[?2026h"))
+	return s.like.Synchronized && begun > bytes.LastIndex(frame, []byte("\x1b[?2026l")) && len(frame) < maxFrame
 }
 
 // tell wakes who waits; s.mu is held.

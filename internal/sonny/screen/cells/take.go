@@ -32,7 +32,7 @@ func (t *Transcript) Item(node, turn int64, item json.RawMessage, about About, s
 				t.add(&Cell{Kind: Thought, Node: node, Turn: turn, Text: clean(p.Text), Took: t.thoughtTook()})
 			}
 		case items.Assistant:
-			t.add(&Cell{Kind: Reply, Node: node, Turn: turn, doc: whole(p.Text)})
+			t.add(&Cell{Kind: Reply, Node: node, Turn: turn, doc: wholeDoc(t.o, p.Text)})
 		case items.Call:
 			t.planned(node, turn, p)
 		case items.Result:
@@ -81,7 +81,7 @@ func (t *Transcript) Delta(turn int64, thinking bool, s string) {
 		return
 	}
 	if t.reply == nil {
-		t.reply = t.add(&Cell{Kind: Reply, Turn: turn, Live: true, doc: streaming()})
+		t.reply = t.add(&Cell{Kind: Reply, Turn: turn, Live: true, doc: newDoc(t.o)})
 		if t.thought != nil {
 			t.thought.Took = t.now().Sub(t.since)
 			t.thought.Changed()
