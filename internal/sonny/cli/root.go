@@ -27,11 +27,13 @@ type globals struct {
 	logContent            bool
 }
 
-// verb makes one subcommand of an app. Each file of a verb adds its own to verbs.
+// verb makes one subcommand of an app.
 type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
-var verbs []verb
+var verbs = []verb{
+	(*app).keysVerb,
+}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
