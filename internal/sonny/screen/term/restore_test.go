@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"agent/internal/sonny/screen/text"
 
@@ -312,5 +313,24 @@ func TestTitleBellAndSend(t *testing.T) {
 	g.Send("\x1b]9;4;1\x07")
 	if out := g.written(); out != "\x1b]2;sonny: a]52;c;xb\x07\x07\x1b]9;4;1\x07" {
 		t.Fatalf("what was written is %q", out)
+	}
+}
+
+func TestSettleJoinsSizes(t *testing.T) {
+	var s Settle
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, ok := s.Due(now); ok {
+		t.Fatal("something is due at rest")
+	}
+	s.Note(Resize{W: 80, H: 24}, now)
+	due := s.Note(Resize{W: 48, H: 20}, now.Add(40*time.Millisecond))
+	if _, ok := s.Due(now.Add(60 * time.Millisecond)); ok {
+		t.Fatal("a change within 50 ms did not put the relayout off")
+	}
+	if r, ok := s.Due(due); !ok || r != (Resize{W: 48, H: 20}) {
+		t.Fatalf("due is %+v, %v", r, ok)
+	}
+	if _, ok := s.Due(due.Add(time.Second)); ok {
+		t.Fatal("it is due twice")
 	}
 }
