@@ -5,7 +5,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"agent/internal/sonny/screen/text"
@@ -332,5 +334,64 @@ func TestSettleJoinsSizes(t *testing.T) {
 	}
 	if _, ok := s.Due(due.Add(time.Second)); ok {
 		t.Fatal("it is due twice")
+	}
+}
+
+// stuck takes nothing once a frame comes, until it is let go.
+type stuck struct{ entered, gate chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "frame") {
+		close(s.entered)
+		<-s.gate
+	}
+	return len(p), nil
+}
+
+func TestCloseDoesNotWaitForAStuckTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		out := stuck{make(chan struct{}), make(chan struct{})}
+		tm, err := Open(Options{In: r, Out: out, Resized: make(chan struct{}), Env: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tm.Draw(screenOf(20, 1, "frame"))
+		<-out.entered
+		began := time.Now()
+		tm.Close()
+		if took := time.Since(began); took != closeWait {
+			t.Errorf("Close took %v", took)
+		}
+		close(out.gate)
+		<-tm.p.done
+		_ = w.Close()
+	})
+}
+
+func TestSizeChangesOfTheProcessAreReported(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	tm, err := Open(Options{
+		In: r, Out: io.Discard, Env: func(string) string { return "" },
+		Size: func() (int, int, error) { return 48, 20, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tm.Close()
+	for {
+		// The signal may come before it is listened for.
+		if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case e := <-tm.Events():
+			if e != (Resize{W: 48, H: 20}) {
+				t.Fatalf("the event is %#v", e)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
