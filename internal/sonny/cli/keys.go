@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+
+	"agent/client/termsafe"
+	"agent/internal/sonny/screen/keys"
+	"agent/protocol"
+
+	"github.com/spf13/cobra"
+)
+
+// keysVerb prints the key map in force (sonny.md 15).
+func (a *app) keysVerb() *cobra.Command {
+	var asTOML bool
+	cmd := &cobra.Command{
+		Use:   "keys [--toml]",
+		Short: "Print the key map",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.keys(asTOML) },
+	}
+	cmd.Flags().BoolVar(&asTOML, "toml", false, "as the [tui.keys] of a config")
+	return cmd
+}
+
+// keys prints the map, and says what is wrong with the person's own bindings. Where one
+// conflicts, what is printed are the defaults, and the verb fails.
+func (a *app) keys(asTOML bool) error {
+	var own map[string][]string
+	if a.ownKeys != nil {
+		var err error
+		if own, err = a.ownKeys(); err != nil {
+			return err
+		}
+	}
+	m, faults := keys.New(own)
+	write := m.WriteTable
+	if asTOML {
+		write = m.WriteTOML
+	}
+	if err := write(a.stdout); err != nil {
+		return err
+	}
+	return a.faults(faults)
+}
+
+// faults tells of all but the first conflict, which it returns.
+func (a *app) faults(faults []*protocol.Error) error {
+	var first error
+	for _, f := range faults {
+		if first == nil && f.Code == keys.KeymapConflict {
+			first = f
+			continue
+		}
+		fmt.Fprintf(a.stderr, "sonny: %s\n", termsafe.OneLine(f.Error()))
+	}
+	return first
+}
