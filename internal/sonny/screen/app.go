@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -65,6 +66,7 @@ type Options struct {
 
 	Version string
 	Motion  bool
+	Keys    *keys.Map     // nil: the defaults
 	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time
 }
@@ -94,6 +96,10 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
+	leader    keys.Leader
+	chord     string    // by which the action at hand was called
+	escaped   time.Time // the first of two presses of Esc
+	shut      time.Time // when something was closed or interrupted last
 	lastKey   time.Time
 	leaving   time.Time // ctrl+c asked once
 	quit      bool
@@ -103,6 +109,7 @@ type App struct {
 	commands  []slashCommand
 	hear      []func(*App, *live.Bot, *protocol.Event)
 	greet     []func(*App, *session)
+	sent      []func(*App, string)
 	wake      chan struct{}
 	calls     chan func() // what runs beside the loop, back with its answer
 	running   sync.WaitGroup
@@ -116,6 +123,9 @@ type App struct {
 func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Keys == nil {
+		o.Keys = keys.Default()
 	}
 	if o.Over == 0 {
 		o.Over = frameEvery
