@@ -14,7 +14,6 @@ import (
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
-	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 )
 
@@ -25,7 +24,6 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
-	SetTheme(theme.Theme)
 	AskBackground()
 	Bell()
 	Copy(string) bool
@@ -62,7 +60,8 @@ type Options struct {
 	Prompt string // sent once the lead is open
 
 	Markdown md.Options
-	Theme    string // of the settings: auto, a built-in one's name, or a file's
+	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
+	Notices  []string                                            // said when the screen opens
 
 	Version string
 	Motion  bool
@@ -151,6 +150,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		})
 	})
 	a.assemble()
+	for _, line := range o.Notices {
+		a.notes.say(line)
+	}
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
