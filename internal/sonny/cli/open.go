@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
@@ -50,6 +52,7 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		return err
 	}
 	freshSkills(w)
+	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
 	options, err := a.screenOptions(w)
 	if err != nil {
 		return err
@@ -113,9 +116,20 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
+		Notify:      notifications(&w.config.Notifications, w.tmux),
 		Notices:     said(w.notices, faults),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// notifications are the settings of them, with the route that this terminal takes.
+func notifications(n *config.Notifications, tmux term.Tmux) screen.Notify {
+	return screen.Notify{
+		On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Sound: n.Sound,
+		Route: notify.Pick(notify.Route(n.Route), notify.Around{
+			Env: os.Getenv, Look: exec.LookPath, Passthrough: tmux.Passthrough,
+		}),
+	}
 }
 
 // said are notices of the settings and of the key map, as lines.
@@ -138,7 +152,7 @@ func (w *around) rules(bot int64) *protocol.Rules {
 func (a *app) terminal(w *around) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}

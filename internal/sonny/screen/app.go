@@ -26,6 +26,7 @@ type Terminal interface {
 	Title(string)
 	AskBackground()
 	Bell()
+	Send(string) bool
 	Copy(string) bool
 	Suspend()
 	Resume() error
@@ -65,7 +66,8 @@ type Options struct {
 
 	Version string
 	Motion  bool
-	Keys    *keys.Map     // nil: the defaults
+	Keys    *keys.Map // nil: the defaults
+	Notify  Notify
 	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time
 }
@@ -95,6 +97,7 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
+	telling   telling
 	leader    keys.Leader
 	chord     string    // by which the action at hand was called
 	escaped   time.Time // the first of two presses of Esc

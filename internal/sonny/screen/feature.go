@@ -32,6 +32,7 @@ func features() []feature {
 		paneCommands,
 		switchCommands,
 		taskCommands,
+		notifying,
 	}
 }
 

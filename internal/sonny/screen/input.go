@@ -33,6 +33,8 @@ func (a *App) input(e term.Event) bool {
 		a.answers.yield()
 		a.composing().e().Paste(e.Text)
 		a.lastKey = a.o.Now()
+	case term.Focus:
+		a.telling.focus = &e.In
 	case term.Background:
 		a.background(e)
 	case term.Mouse:
