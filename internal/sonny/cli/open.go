@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -104,7 +105,8 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 	m, faults := keys.New(w.config.TUI.Keys)
 	return &screen.Options{
 		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
-		Model: w.config.Model, Effort: w.config.Effort, Models: list,
+		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
+		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {
 			c, err := compose(w, project, "lead")
 			if err != nil {
@@ -141,6 +143,11 @@ func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
 		lines = append(lines, f.Error())
 	}
 	return lines
+}
+
+// picked keeps the model that was picked, for the next lead.
+func (w *around) picked(model string) {
+	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
 // rules are the person's command rules, and those of a session.

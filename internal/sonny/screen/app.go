@@ -97,27 +97,28 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
-	telling   telling
-	leader    keys.Leader
-	chord     string    // by which the action at hand was called
-	escaped   time.Time // the first of two presses of Esc
-	shut      time.Time // when something was closed or interrupted last
-	lastKey   time.Time
-	leaving   time.Time // ctrl+c asked once
-	quit      bool
-	dirty     bool
-	drawn     time.Time
-	actions   map[string]func(*App)
-	commands  []slashCommand
-	hear      []func(*App, *live.Bot, *protocol.Event)
-	greet     []func(*App, *session)
-	sent      []func(*App, string)
-	wake      chan struct{}
-	calls     chan func() // what runs beside the loop, back with its answer
-	running   sync.WaitGroup
-	frameDue  *time.Timer
-	clockDue  *time.Timer
-	loadedAll bool
+	telling     telling
+	leader      keys.Leader
+	chord       string    // by which the action at hand was called
+	escaped     time.Time // the first of two presses of Esc
+	shut        time.Time // when something was closed or interrupted last
+	lastKey     time.Time
+	leaving     time.Time // ctrl+c asked once
+	quit        bool
+	dirty       bool
+	drawn       time.Time
+	actions     map[string]func(*App)
+	commands    []slashCommand
+	hear        []func(*App, *live.Bot, *protocol.Event)
+	greet       []func(*App, *session)
+	sent        []func(*App, string)
+	wake        chan struct{}
+	calls       chan func() // what runs beside the loop, back with its answer
+	running     sync.WaitGroup
+	frameDue    *time.Timer
+	clockDue    *time.Timer
+	loadedAll   bool
+	askedModels bool
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.

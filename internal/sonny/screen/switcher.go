@@ -290,8 +290,12 @@ func (p *sessionsPanel) open(a *App, r listRow) bool {
 	return true
 }
 
-func (a *App) forget(f lead.Found) {
-	if err := a.o.Book.Change(func(page *lead.Page) error { page.Forget(f.Store, f.BotID); return nil }); err != nil {
+func (a *App) forget(f lead.Found) { a.forgetSession(f.BotID) }
+
+// forgetSession drops what the book has of a bot.
+func (a *App) forgetSession(id int64) {
+	store := a.ready.Store.Identity
+	if err := a.o.Book.Change(func(page *lead.Page) error { page.Forget(store, id); return nil }); err != nil {
 		a.notes.fail(err)
 	}
 }
