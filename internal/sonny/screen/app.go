@@ -35,6 +35,7 @@ type Terminal interface {
 // Options are what the screen is opened with.
 type Options struct {
 	Term   Terminal
+	Kind   lead.Kind // of a bot that is made: a lead, or the home bot
 	Link   *connect.Link
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
@@ -129,6 +130,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	}
 	if o.Keys == nil {
 		o.Keys = keys.Default()
+	}
+	if o.Kind == "" {
+		o.Kind = lead.KindLead
 	}
 	if o.Over == 0 {
 		o.Over = frameEvery

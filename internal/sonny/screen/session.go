@@ -93,7 +93,7 @@ func (s *session) keep(a *App) {
 			}
 			kept = lead.Session{
 				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: lead.KindLead, Repo: a.o.Folder.Repo, Opened: now,
+				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now,
 			}
 			p.Put(kept)
 			return nil
