@@ -133,6 +133,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Keys:        m,
 		Notify:      notifications(&w.config.Notifications, w.tmux),
 		Notices:     said(w.notices, faults),
+		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }

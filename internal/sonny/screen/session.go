@@ -60,7 +60,7 @@ func (a *App) openSession(name string, id int64) {
 
 func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
-	s.tr.Now = a.o.Now
+	s.tr.Now = a.o.Clock
 	return s
 }
 
@@ -81,7 +81,7 @@ func (s *session) name() string {
 
 // keep notes in the book that the session was opened.
 func (s *session) keep(a *App) {
-	now := a.o.Now()
+	now := a.o.Clock()
 	store := a.ready.Store.Identity
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
