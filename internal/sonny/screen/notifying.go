@@ -32,7 +32,6 @@ const (
 // telling is the state of notifications.
 type telling struct {
 	focus   *bool // what the terminal said; nil: it never did
-	last    time.Time
 	pending []notify.Note
 	due     bool
 }

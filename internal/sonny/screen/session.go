@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
@@ -38,8 +37,7 @@ type session struct {
 	compose composer
 	held    []string // messages withdrawn by an interrupt
 	turns   int64
-	sending int // submissions without an answer yet
-	since   string
+	sending int           // submissions without an answer yet
 	first   *firstMessage // of a lead that was made just now
 }
 
@@ -406,9 +404,6 @@ func (s *session) working(a *App) bool {
 	b := a.world.Bot(s.bot)
 	return b != nil && b.Turn != 0
 }
-
-// record is the bot's; nil before it was read.
-func (s *session) record(a *App) *live.Bot { return a.world.Bot(s.bot) }
 
 // sessionLoaded goes on with what waited for the transcript.
 func (a *App) sessionLoaded(s *session) {

@@ -23,7 +23,6 @@ type startScreen struct {
 	parts   string // what its instructions hold
 	model   string
 	effort  string
-	suggest bool // the model is a suggestion that nobody took yet
 	failed  error
 	making  bool
 }
@@ -244,9 +243,7 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 	}
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
-		for _, l := range text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2}) {
-			rows = append(rows, l)
-		}
+		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
 	}
 	for y, row := range rows {
 		if y < h {
