@@ -38,7 +38,7 @@ func (c *Client) Start(ctx context.Context, s *Starter) (ready *protocol.Ready, 
 	if s == nil {
 		s = &Starter{}
 	}
-	session, ready, started, err := c.start(ctx, s, false)
+	session, ready, started, err := c.start(ctx, c.untilClose(), s, false)
 	if err != nil {
 		return ready, started, err
 	}
@@ -54,13 +54,14 @@ func (c *Client) Start(ctx context.Context, s *Starter) (ready *protocol.Ready, 
 	return ready, started, nil
 }
 
-// start is Start with the session it made.
-func (c *Client) start(ctx context.Context, s *Starter, notify bool) (*Session, *protocol.Ready, bool, error) {
+// start is Start with the session it made, unless life ends.
+func (c *Client) start(ctx, life context.Context, s *Starter, notify bool) (*Session, *protocol.Ready, bool, error) {
 	target, err := c.target()
 	if err != nil {
 		return nil, nil, false, err
 	}
-	before := c.closeCount()
+	ctx, cancel := within(ctx, life)
+	defer cancel()
 	window := s.Window
 	if window == 0 {
 		window = startWindow
@@ -78,7 +79,7 @@ func (c *Client) start(ctx context.Context, s *Starter, notify bool) (*Session, 
 		l.close()
 		return nil, l.ready, started, err
 	}
-	session, err := c.adopt(l, notify, before)
+	session, err := c.adopt(l, notify, life)
 	if err != nil {
 		return nil, nil, started, err
 	}
