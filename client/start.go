@@ -171,6 +171,9 @@ func (s *search) logPath() string { return s.target.Store + ".log" }
 // spawn starts agent serve in a session of its own, so that neither the
 // caller's terminal nor its process group can end it.
 func (s *search) spawn() (*child, error) {
+	if err := s.target.whole(); err != nil {
+		return nil, err
+	}
 	if s.s.ExistingOnly {
 		if _, err := os.Stat(s.target.Store); errors.Is(err, fs.ErrNotExist) {
 			return nil, protocol.Fail(protocol.StoreNotFound, "there is no store "+s.target.Store)

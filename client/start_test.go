@@ -484,3 +484,28 @@ func TestShutdownFollowsTheProcess(t *testing.T) {
 		}
 	})
 }
+
+func TestStartNeedsAWholeTarget(t *testing.T) {
+	home, target := newHome(t)
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	t.Chdir(home)
+	for _, row := range []struct {
+		name   string
+		target Target
+		code   protocol.Code
+	}{
+		{"a socket without a store", Target{Socket: target.Socket}, protocol.InvalidStorePath},
+		{"a relative store", Target{Store: "s.sqlite", Socket: target.Socket}, protocol.InvalidStorePath},
+		{"a relative socket", Target{Store: target.Store, Socket: "s.sqlite.sock"}, protocol.InvalidSocketPath},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := startedClient(t, row.target, Starter{})
+			if _, err := c.Ready(t.Context()); !errors.Is(err, row.code) {
+				t.Errorf("got %v", err)
+			}
+			if left, err := os.ReadDir(home); err != nil || len(left) != 0 {
+				t.Errorf("it left %v, %v", left, err)
+			}
+		})
+	}
+}
