@@ -85,7 +85,7 @@ func (c *Client) ServeApprovals(ctx context.Context, tag string, o ServeOptions)
 	}
 	s := &ApprovalServer{c: c, session: session, tag: tag}
 	s.ctx, s.end = context.WithCancelCause(ctx)
-	s.unbind = context.AfterFunc(ctx, func() { session.Close() })
+	s.unbind = context.AfterFunc(ctx, session.giveUp)
 	var got protocol.ApprovalsServing
 	r := &protocol.ServeApprovals{Tag: tag, LeaseMS: o.Lease.Milliseconds()}
 	if err := session.Do(s.ctx, protocol.OpServeApprovals, r, &got); err != nil {
@@ -275,11 +275,12 @@ func (s *ApprovalServer) Answer(ctx context.Context, call *protocol.Approval, v 
 	return a, nil
 }
 
-// Close gives the tag up. It may be called more than once.
+// Close gives the tag up: when it returns the tag is free, unless the daemon does
+// not answer within a second. It may be called more than once.
 func (s *ApprovalServer) Close() error {
 	s.unbind()
 	s.end(errServerClosed)
-	err := s.session.Close()
+	s.session.giveUp()
 	s.renewal.Wait()
-	return err
+	return nil
 }

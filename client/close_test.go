@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"path/filepath"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,4 +209,69 @@ func TestAPanicInDialHoldsNobodyUp(t *testing.T) {
 			c.Ready(t.Context())
 		}()
 	}
+}
+
+// A daemon frees what a session holds when it reads the session's end. Whoever
+// gives a tag up and takes it again at once must not be refused by itself.
+func TestATagIsFreeOnceItIsGivenUp(t *testing.T) {
+	t.Parallel()
+	tools := func(c *Client, held *atomic.Bool) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := asked(func() error { return c.ServeTools(ctx, "x", ServeOptions{}, nil) })
+		for !held.Load() {
+			runtime.Gosched()
+		}
+		cancel()
+		return <-ended
+	}
+	approvals := func(c *Client, _ *atomic.Bool) error {
+		srv, err := c.ServeApprovals(context.Background(), "x", ServeOptions{})
+		if err != nil {
+			return err
+		}
+		return errors.Join(srv.Close(), srv.Close(), context.Canceled)
+	}
+	for name, serve := range map[string]func(*Client, *atomic.Bool) error{"of tools": tools, "of approvals": approvals} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var held atomic.Bool
+			f := newFake(t, func(s *fakeSession, r protocol.Request) {
+				if !held.CompareAndSwap(false, true) {
+					s.refuse(r, protocol.Fail(protocol.ToolsServed, "by a session that has ended"))
+				} else if r.Op == protocol.OpServeTools {
+					s.result(r, protocol.ToolsServing{Tag: "x", Lease: fakeLease})
+				} else {
+					s.result(r, protocol.ApprovalsServing{Tag: "x", Lease: fakeLease})
+				}
+			})
+			f.ended = func() { held.Store(false) }
+			c := f.client(t)
+			for range 200 {
+				if err := serve(c, &held); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				if held.Load() {
+					t.Fatal("the tag was held when its server had ended")
+				}
+			}
+		})
+	}
+	t.Run("and a daemon that says no goodbye is not waited for long", func(t *testing.T) {
+		t.Parallel()
+		l, err := net.Listen("unix", filepath.Join(socketDir(t), "s.sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		conn, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSession(&link{conn: conn, lines: protocol.NewLineReader(conn)}, true)
+		go s.read()
+		s.giveUp()
+		if s.alive() || s.Err() != nil {
+			t.Errorf("it lives, or ended with %v", s.Err())
+		}
+	})
 }

@@ -37,7 +37,7 @@ type ToolCall struct {
 
 // ToolOutput is what a handler gives the model.
 type ToolOutput struct {
-	Text     string   // UTF-8, at most 512 KiB
+	Text     string   // UTF-8, at most 512 KiB, and 1 MiB as JSON
 	Pictures []string // absolute paths, at most 8 files as protocol.Submit takes them
 	External bool     // it holds content from outside
 }
@@ -53,8 +53,8 @@ type ToolOutput struct {
 // one that is too long: the error's detail says why.
 //
 // It has a connection of its own. tools_served means that another session holds
-// the tag; the error's facts say for how long. When it returns, the calls it
-// had are offered to the tag's next server as delivered.
+// the tag; the error's facts say for how long. When it returns the tag is free,
+// and the calls it had are offered to the tag's next server as delivered.
 func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h ToolHandler) error {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
@@ -66,7 +66,6 @@ func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h T
 	if err != nil {
 		return withOp(err, protocol.OpServeTools)
 	}
-	defer session.Close()
 	s := &toolServer{
 		c: c, session: session, tag: tag, o: o, h: h,
 		slots: make(chan struct{}, o.Concurrency), calls: map[callKey]context.CancelCauseFunc{},
@@ -75,7 +74,7 @@ func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h T
 	defer s.end(nil)
 	err = s.serve()
 	s.end(err)
-	session.Close() // a handler that still asks something is not kept waiting
+	session.giveUp() // before the handlers: one that still asks something is not kept waiting
 	s.handlers.Wait()
 	return err
 }

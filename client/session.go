@@ -72,6 +72,21 @@ func (s *Session) Close() error {
 	return nil
 }
 
+// goodbye is how long a daemon has to end its side of a session.
+const goodbye = time.Second
+
+// giveUp is Close for a session that holds a tag: the daemon ends the connection
+// once it has freed the tag, so that the next to ask for it gets it.
+func (s *Session) giveUp() {
+	if half, ok := s.conn.(interface{ CloseWrite() error }); ok && s.alive() && half.CloseWrite() == nil {
+		select {
+		case <-s.done:
+		case <-time.After(goodbye):
+		}
+	}
+	s.end(nil)
+}
+
 func (s *Session) alive() bool {
 	select {
 	case <-s.done:
