@@ -238,18 +238,20 @@ func makeFolder(store string) error {
 	return placeError(err)
 }
 
-// child is a daemon that was started. code may be read once exited is closed.
+// child is a daemon that was started. code and ended may be read once exited is
+// closed.
 type child struct {
 	pid     int
 	logFrom int64 // where its log begins
 	exited  chan struct{}
 	code    int
+	ended   string // how, in the system's words
 }
 
 // wait reaps the child, whenever that is.
 func (ch *child) wait(cmd *exec.Cmd) {
 	cmd.Wait()
-	ch.code = cmd.ProcessState.ExitCode()
+	ch.code, ch.ended = cmd.ProcessState.ExitCode(), cmd.ProcessState.String()
 	close(ch.exited)
 }
 
@@ -259,6 +261,9 @@ func (ch *child) wait(cmd *exec.Cmd) {
 func (ch *child) failure(path string) string {
 	const most = 4096
 	text := fmt.Sprintf("agent serve exited with status %d", ch.code)
+	if ch.code < 0 {
+		text = "agent serve was ended: " + ch.ended
+	}
 	if ch.code == 0 {
 		return text + ": it was ended before it could be met"
 	}

@@ -228,6 +228,7 @@ func TestFailureIsTheChildsOwn(t *testing.T) {
 	}{
 		{child{code: 1}, "agent: io_error: no space"},
 		{child{code: 1, logFrom: int64(len(text))}, "agent serve exited with status 1"},
+		{child{code: -1, ended: "signal: killed", logFrom: int64(len(text))}, "agent serve was ended: signal: killed"},
 		{child{code: 0}, "agent serve exited with status 0: it was ended before it could be met"},
 	} {
 		if got := row.child.failure(log); got != row.want {
