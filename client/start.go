@@ -69,6 +69,9 @@ func (c *Client) start(ctx, life context.Context, s *Starter, notify bool) (*Ses
 	search := &search{c: c, s: s, target: target, end: time.Now().Add(window), window: window}
 	l, err := search.run(ctx)
 	started := search.started()
+	if l != nil && l.ready != nil && started && l.ready.PID != search.child.pid {
+		search.child.lost()
+	}
 	if err != nil {
 		if l != nil && l.ready != nil {
 			return nil, l.ready, false, err
@@ -220,7 +223,7 @@ func (s *search) launch(bin string, args, env []string) (*child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, coded(protocol.DaemonStartFailed, bin+" cannot be started: "+reason(err), err)
 	}
-	ch := &child{pid: cmd.Process.Pid, logFrom: from, exited: make(chan struct{})}
+	ch := &child{pid: cmd.Process.Pid, process: cmd.Process, logFrom: from, exited: make(chan struct{})}
 	go ch.wait(cmd)
 	return ch, nil
 }
@@ -242,6 +245,7 @@ func makeFolder(store string) error {
 // closed.
 type child struct {
 	pid     int
+	process *os.Process
 	logFrom int64 // where its log begins
 	exited  chan struct{}
 	code    int
@@ -253,6 +257,13 @@ func (ch *child) wait(cmd *exec.Cmd) {
 	cmd.Wait()
 	ch.code, ch.ended = cmd.ProcessState.ExitCode(), cmd.ProcessState.String()
 	close(ch.exited)
+}
+
+// lost ends a child that another daemon was faster than. Left to find that out by
+// itself it would come up where the other is shut down meanwhile, and nobody would
+// know of it.
+func (ch *child) lost() {
+	ch.process.Signal(syscall.SIGTERM) // one that has ended is not reached, whoever has its number now
 }
 
 // failure is the last line that the child wrote to its log. Other daemons of

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -508,5 +510,43 @@ func TestStartNeedsAWholeTarget(t *testing.T) {
 				t.Errorf("it left %v, %v", left, err)
 			}
 		})
+	}
+}
+
+func TestAChildThatLostIsEnded(t *testing.T) {
+	home, target := newHome(t)
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	holder, err := net.Listen("unix", filepath.Join(home, "hold"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	t.Setenv("SERVE_HOLD", holder.Addr().String())
+	c := &Client{Target: target}
+	defer c.Close()
+	type outcome struct {
+		started bool
+		err     error
+	}
+	got := make(chan outcome, 1)
+	go func() {
+		_, started, err := c.Start(context.Background(), &Starter{Bin: testBinary(t)})
+		got <- outcome{started, err}
+	}()
+	child, err := holder.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close() // which lets it start
+	winner := &fake{socket: target.Socket, sessions: map[*fakeSession]bool{}}
+	winner.ready.PID = os.Getpid()
+	winner.start(t)
+	defer winner.stop()
+	if o := <-got; o.err != nil || o.started {
+		t.Errorf("started %v, %v", o.started, o.err)
+	}
+	child.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, err := child.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the child that lost lives: %d, %v", n, err)
 	}
 }
