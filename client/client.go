@@ -80,8 +80,9 @@ func (c *Client) Ready(ctx context.Context) (*protocol.Ready, error) {
 
 // Do sends one request and decodes its result into result, which may be nil or
 // a *json.RawMessage. It is the way to reach an op this package has no method
-// for. A refusal is a *protocol.Error. If ctx ends first the answer, when it
-// comes, is dropped.
+// for. A refusal is a *protocol.Error; an answer that does not fit result is one
+// too, invalid_json with a Cause, which no refusal has. If ctx ends first the
+// answer, when it comes, is dropped.
 func (c *Client) Do(ctx context.Context, op string, params, result any) error {
 	s, err := c.sharedSession(ctx)
 	if err != nil {

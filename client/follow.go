@@ -222,7 +222,9 @@ func finishedEvent(bot string, out *protocol.Outcome) (*protocol.Event, error) {
 // Run submits s, follows its turn and returns the outcome. each, when not
 // nil, sees every event of the bot on the way, from the submission's own event
 // on; its error stops following (not the turn) and is returned. A turn that
-// fails is an Outcome, not an error.
+// fails is an Outcome, not an error. After an error, such as daemon_disconnected,
+// Run with the same s goes on with the turn, if it was recorded, and shows each all
+// of it again.
 func (c *Client) Run(ctx context.Context, s *protocol.Submit, each func(*protocol.Event) error) (*protocol.Outcome, error) {
 	sub, err := c.Submit(ctx, s)
 	if err != nil {

@@ -52,7 +52,8 @@ type ToolOutput struct {
 // not end the server, and so is a result that the daemon does not take, such as
 // one that is too long: the error's detail says why.
 //
-// It has a connection of its own. tools_served means that another session holds
+// It has a connection of its own and ends with it, by daemon_disconnected: Retry
+// serves again at the next daemon. tools_served means that another session holds
 // the tag; the error's facts say for how long. When it returns the tag is free,
 // and the calls it had are offered to the tag's next server as delivered.
 func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h ToolHandler) error {

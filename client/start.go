@@ -32,8 +32,12 @@ const exitOwned = 75
 // reports whether it did (section 3). Stated options that differ from a running
 // daemon's are daemon_configuration_mismatch. Losing the start race is not an
 // error. Inside a bot's shell on the bot's socket it starts nothing. A nil s is
-// the zero Starter. With daemon_protocol_mismatch ready is what the listener
-// announced, if it announced something.
+// the zero Starter. With daemon_protocol_mismatch and daemon_configuration_mismatch
+// ready is what the listener announced, if it announced something; with any other
+// error it is nil, and started says no more than that a process was begun.
+//
+// What was started goes on when ctx ends and when this program does; until then a
+// goroutine waits for its exit.
 func (c *Client) Start(ctx context.Context, s *Starter) (ready *protocol.Ready, started bool, err error) {
 	if s == nil {
 		s = &Starter{}
