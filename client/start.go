@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"agent/internal/place"
 	"agent/protocol"
 )
@@ -73,9 +75,7 @@ func (c *Client) start(ctx, life context.Context, s *Starter, notify bool) (*Ses
 	search := &search{c: c, s: s, target: target, end: time.Now().Add(window), window: window}
 	l, err := search.run(ctx)
 	started := search.started()
-	if l != nil && l.ready != nil && started && l.ready.PID != search.child.pid {
-		search.child.lost()
-	}
+	won := started && l != nil && l.ready != nil && search.child.race(l)
 	if err != nil {
 		if l != nil && l.ready != nil {
 			return nil, l.ready, false, err
@@ -90,7 +90,7 @@ func (c *Client) start(ctx, life context.Context, s *Starter, notify bool) (*Ses
 	if err != nil {
 		return nil, nil, started, err
 	}
-	return session, session.ready, started && l.ready.PID == search.child.pid, nil
+	return session, session.ready, won, nil
 }
 
 // search is one look for a daemon, within one window.
@@ -263,11 +263,23 @@ func (ch *child) wait(cmd *exec.Cmd) {
 	close(ch.exited)
 }
 
-// lost ends a child that another daemon was faster than. Left to find that out by
-// itself it would come up where the other is shut down meanwhile, and nobody would
-// know of it.
-func (ch *child) lost() {
-	ch.process.Signal(syscall.SIGTERM) // one that has ended is not reached, whoever has its number now
+// race reports whether it is the child that listens, or what the child started
+// where that is a wrapper. One that another daemon was faster than is ended: left to
+// find that out by itself it would come up where the other is shut down meanwhile,
+// and nobody would know of it.
+func (ch *child) race(l *link) (won bool) {
+	pid := l.peer
+	if pid == 0 {
+		pid = l.ready.PID
+	}
+	session, err := unix.Getsid(pid)
+	if pid == ch.pid || err == nil && session == ch.pid {
+		return true
+	}
+	if err == nil { // a process that cannot be seen may yet be ours
+		ch.process.Signal(syscall.SIGTERM) // not to whoever has the number of one that has ended
+	}
+	return false
 }
 
 // failure is the last line that the child wrote to its log. Other daemons of

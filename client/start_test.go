@@ -550,3 +550,24 @@ func TestAChildThatLostIsEnded(t *testing.T) {
 		t.Errorf("the child that lost lives: %d, %v", n, err)
 	}
 }
+
+func TestAWrapperStartsADaemonToo(t *testing.T) {
+	home, target := newHome(t)
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	wrapper := filepath.Join(home, "wrapper")
+	script := "#!/bin/sh\ntrap 'kill $!' TERM\n'" + testBinary(t) + "' \"$@\" &\nwait\n"
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{Target: target}
+	defer c.Close()
+	ready, started, err := c.Start(t.Context(), &Starter{Bin: wrapper})
+	if err != nil || !started {
+		t.Fatalf("started %v, %v", started, err)
+	}
+	again, started, err := c.Start(t.Context(), &Starter{Bin: wrapper})
+	if err != nil || started || again.PID != ready.PID {
+		t.Errorf("the second: %+v, %v, %v", again, started, err)
+	}
+	end(t, c)
+}
