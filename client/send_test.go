@@ -223,6 +223,24 @@ func TestAnAnswerWithoutAnIDIsTheFirstSents(t *testing.T) {
 	})
 }
 
+// What a later daemon says, and this build knows nothing of, ends no connection.
+func TestUnknownNotificationsEndNothing(t *testing.T) {
+	t.Parallel()
+	c, far := byHand(t)
+	asks := inspecting(t.Context(), c, "B")
+	r := far.request()
+	for _, line := range []string{
+		`{"event":"later","durable":false,"bot":"B","more":{"a":[1]}}`, `{"event":"later","durable":false,"bot":["B"],"turn":"soon"}`,
+		`{"event":"later","cursor":7,"bot":"B","turn":null,"data":{"x":1},"more":1}`, `{"event":"ready","protocol":3,"pid":7}`,
+	} {
+		far.say(line)
+	}
+	far.answerBot(r)
+	if err := <-asks; err != nil {
+		t.Error(err)
+	}
+}
+
 // countedContext counts how often somebody asked when it ends.
 type countedContext struct {
 	context.Context
