@@ -186,7 +186,7 @@ func (s *search) spawn() (*child, error) {
 			return nil, protocol.Fail(protocol.StoreNotFound, "there is no store "+s.target.Store)
 		}
 	}
-	bin, err := s.s.binary()
+	bin, err := s.s.Program()
 	if err != nil {
 		return nil, err
 	}

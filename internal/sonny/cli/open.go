@@ -60,6 +60,18 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 	if err != nil {
 		return err
 	}
+	if there, err := w.hasProvider(); w.socket {
+		// A named daemon has its own.
+	} else if err != nil {
+		return err
+	} else if !there {
+		if err := a.setupScreen(cmd.Context(), w); err != nil {
+			return err
+		}
+		if w, err = a.look(cmd, o.folder); err != nil { // the model was set
+			return err
+		}
+	}
 	freshSkills(w)
 	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
 	options, err := a.screenOptions(w, kind)

@@ -269,6 +269,9 @@ var asks = map[lead.Row]string{
 	lead.Full:   "full: nothing is confined and nobody is asked",
 }
 
+// Asks is a row in a sentence of consequence.
+func Asks(row string) string { return asks[lead.Row(row)] }
+
 func (st *startScreen) writes(a *App, p *lead.Plan) string {
 	switch p.Sandbox() {
 	case protocol.SandboxFull:
