@@ -71,6 +71,7 @@ func (d *Daemon) stats() *protocol.Stats {
 	st.Sessions = int64(len(d.sessions))
 	d.mu.Unlock()
 	st.Store = d.storeStats()
+	st.Cursor = d.fan.last()
 	if d.companions != nil {
 		st.Companions = d.companions.records()
 	}

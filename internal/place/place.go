@@ -72,7 +72,7 @@ func MakeAgentDir() (string, error) {
 		return "", err
 	}
 	if _, err := makeDir(dir); err != nil {
-		return "", fail(codeInvalidStorePath, "cannot make %s: %v", dir, reason(err))
+		return "", fail(codeInvalidStorePath, "cannot make %s: %v; HOME must be a folder that is there and that you may write to", dir, reason(err))
 	}
 	return dir, nil
 }
