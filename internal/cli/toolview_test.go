@@ -38,3 +38,11 @@ func TestFullDiskIsSaid(t *testing.T) {
 		t.Errorf("said %s", out.String())
 	}
 }
+
+func TestPrettyRunComesBackPretty(t *testing.T) {
+	t.Parallel()
+	w := &watch{app: &app{pretty: true}, link: &link{}, bot: "Bob"}
+	if again := w.spot().again; !strings.HasSuffix(again, " --bot Bob --pretty") {
+		t.Errorf("go on with %q", again)
+	}
+}

@@ -108,6 +108,9 @@ func (w *watch) spot() spot {
 	if w.bot != "*" {
 		who = " --bot " + shellWord(w.bot)
 	}
+	if w.app.pretty {
+		who += " --pretty"
+	}
 	s := spot{cursor: w.cursor, again: "agent follow" + targetFlags(w.link.target) + who}
 	if w.turn != 0 {
 		s.handle = protocol.TurnHandle(w.bot, w.turn).String()
