@@ -60,9 +60,9 @@ var failing = []string{"Fail", "Errorf"}
 
 var codeWord = regexp.MustCompile(`^[a-z]+(_[a-z0-9]+)*$`)
 
-// writtenCodes are those that a file spells out instead of naming a constant:
-// as what a failing function is given, as a field Code, as a value of a
-// variable named code.
+// writtenCodes are those that a file spells out instead of naming a constant of the
+// protocol: as what a failing function is given, as a field Code, as a value of a
+// variable named code, as a constant of its own.
 func writtenCodes(file *ast.File) []string {
 	var codes []string
 	add := func(e ast.Expr) {
@@ -77,6 +77,10 @@ func writtenCodes(file *ast.File) []string {
 				if pkg, ok := f.X.(*ast.Ident); ok && (pkg.Name == "protocol" || pkg.Name == "model") {
 					add(n.Args[0])
 				}
+			}
+		case *ast.ValueSpec:
+			if typ, ok := n.Type.(*ast.SelectorExpr); ok && typ.Sel.Name == "Code" && len(n.Values) == 1 {
+				add(n.Values[0])
 			}
 		case *ast.KeyValueExpr:
 			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Code" {
@@ -121,7 +125,7 @@ func TestTroubleshootingHasEveryCode(t *testing.T) {
 		known[code] = true
 	}
 	written := 0
-	for _, root := range []string{"../internal/cli", "../client", "../internal/daemon", "../internal/engine", "../internal/model", "../internal/tool"} {
+	for _, root := range []string{"../internal/cli", "../client", "../internal/daemon", "../internal/engine", "../internal/model", "../internal/tool", "../internal/sonny/config"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() && strings.HasSuffix(path, "test") {
 				return filepath.SkipDir

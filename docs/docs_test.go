@@ -36,7 +36,7 @@ func withProgram(run func() int) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "bin")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program+"/", "../cmd/agent", "../examples/...")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program+"/", "../cmd/agent", "../cmd/sonny", "../examples/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("building the programs: %w\n%s", err, out)

@@ -16,13 +16,18 @@ import (
 // output.
 func agent(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(program, "agent"), args...)
+	return output(t, "agent", args...)
+}
+
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(program, name), args...)
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("agent %s: %v: %s", strings.Join(args, " "), err, errs.String())
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, errs.String())
 	}
 	return string(out)
 }
@@ -35,6 +40,13 @@ func TestTheCommandsReferenceIsFresh(t *testing.T) {
 	}
 	if agent(t, "reference", "markdown") != string(page) {
 		t.Error("docs/CLI.md is not what the command says of itself: run go generate ./docs")
+	}
+}
+
+func TestTheSettingsReferenceIsFresh(t *testing.T) {
+	t.Parallel()
+	if output(t, "sonny", "config", "reference") != read(t, "SETTINGS.md") {
+		t.Error("docs/SETTINGS.md is not what the command says of its settings: run go generate ./docs")
 	}
 }
 

@@ -1,6 +1,7 @@
 package instructions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -37,15 +38,33 @@ type Options struct {
 	// gives.
 	Project string
 
+	// BuiltIn are the texts of roles, as their files would hold them, that need no
+	// file: one of the name, the workspace's or the person's, replaces it.
+	BuiltIn map[string]string
+
+	// HiddenSkills are names that the index of skills leaves out.
+	HiddenSkills []string
+
+	// Standing is a last paragraph, below the role; "" for none.
+	Standing string
+
 	// Now decides which threads of the commons are recent; zero: the present.
 	Now time.Time
 }
 
 // Composed is a composed text, and what went into it.
 type Composed struct {
-	Text  string
-	Role  *Role // nil where none was asked for
-	Parts Parts
+	Text    string
+	Role    *Role // nil where none was asked for
+	Parts   Parts
+	Sources []Source // in the order of the text
+}
+
+// A Source is one thing that went into a text.
+type Source struct {
+	Layer string // preamble, agents, skills, roles, memory, commons, role, standing
+	Path  string // of its file, or a thread's folder; "" for what is built in
+	Bytes int    // of the text, with the heading above it
 }
 
 // Parts count what a text holds beside the preamble.
@@ -53,7 +72,8 @@ type Parts struct{ AgentsFiles, Skills, Roles, Facts, Threads int }
 
 // Compose puts together the instructions that a bot of a workspace is given:
 // preamble, AGENTS.md files, the skills index, the roles index, memory's indexes,
-// open threads of the commons, the role's body (section 17). The same files give
+// open threads of the commons, the role's body, the standing paragraph (section
+// 17). The same files give
 // the same bytes, so the text rides a provider's cache: lists are sorted and hold
 // no time. An absent file, and an empty one, is skipped.
 //
@@ -68,12 +88,33 @@ func Compose(o Options) (*Composed, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, layer := range []func() error{c.agentsFiles, c.skills, c.roles, c.memory, c.commons, c.role} {
-		if err := layer(); err != nil {
+	for _, layer := range []struct {
+		name string
+		put  func() error
+	}{
+		{"agents", c.agentsFiles},
+		{"skills", c.skills},
+		{"roles", c.roles},
+		{"memory", c.memory},
+		{"commons", c.commons},
+		{"role", c.role},
+		{"standing", c.standing},
+	} {
+		c.layer = layer.name
+		if err := layer.put(); err != nil {
 			return nil, err
 		}
 	}
-	return &Composed{Text: c.text.String(), Role: c.inRole, Parts: c.parts}, nil
+	return &Composed{Text: c.text.String(), Role: c.inRole, Parts: c.parts, Sources: c.sources}, nil
+}
+
+// standing adds the paragraph that ends the text.
+func (c *composer) standing() error {
+	text := strings.TrimSpace(c.Standing)
+	if text == "" {
+		return nil
+	}
+	return c.add("", int64(len(text)), "\n"+body(text))
 }
 
 // composer is one text under way.
@@ -83,6 +124,9 @@ type composer struct {
 	room   int // bytes that may still come
 	parts  Parts
 	inRole *Role
+
+	layer   string
+	sources []Source
 }
 
 func newComposer(o Options) (*composer, error) {
@@ -101,15 +145,14 @@ func newComposer(o Options) (*composer, error) {
 		return nil, protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, o.Workspace+" is no folder to work in")
 	}
 	o.Workspace = real
-	if o.Role != "" && !validRole(o.Role) {
+	if o.Role != "" && !ValidRole(o.Role) {
 		return nil, protocol.Fail(protocol.InvalidName, "the role "+o.Role+": its name is letters, digits, -, _ and ., and does not begin with a dot")
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	c := &composer{Options: o, room: MaxBytes}
-	c.put(Preamble())
-	return c, nil
+	c := &composer{Options: o, room: MaxBytes, layer: "preamble"}
+	return c, c.add("", int64(len(Preamble())), Preamble())
 }
 
 func isFolder(path string) bool {
@@ -117,19 +160,15 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// put adds our own words, for which there is room.
-func (c *composer) put(text string) {
-	c.room -= len(text)
-	c.text.WriteString(text)
-}
-
-// add puts what came from the file at path, whose size is said where there is no
-// room for it.
+// add puts what came from the file at path, "" for what is built in, whose size is
+// said where there is no room for it.
 func (c *composer) add(path string, size int64, text string) error {
 	if len(text) > c.room {
-		return tooLarge(path, size)
+		return tooLarge(cmp.Or(path, "the built-in part "+c.layer), size)
 	}
-	c.put(text)
+	c.room -= len(text)
+	c.text.WriteString(text)
+	c.sources = append(c.sources, Source{c.layer, path, len(text)})
 	return nil
 }
 

@@ -17,107 +17,141 @@ const maxDescription = 160
 // an agent in one.
 var builtinRoles = []string{"lead", "home", "cleanup"}
 
-// indexed is a skill or a role that was found.
-type indexed struct{ name, path string }
-
-// skills adds a line for each skill: NAME/SKILL.md in .agents/skills.
-func (c *composer) skills() error {
-	found, err := c.find("skills", func(dir string, e os.DirEntry) (string, string, error) {
-		path := filepath.Join(dir, e.Name())
-		if !shellPlain(e.Name()) {
-			return "", "", nil
-		}
-		folder, err := leadsToFolder(path, e)
-		if err != nil || !folder {
-			return "", "", err
-		}
-		path = filepath.Join(path, "SKILL.md")
-		there, err := exists(path)
-		if err != nil || !there {
-			return "", "", err
-		}
-		return e.Name(), path, nil
-	})
-	if err != nil {
-		return err
-	}
-	c.parts.Skills, err = c.index("\n# Skills\n\nOpen one with `read` when its subject comes up.\n\n", found, func(m *FrontMatter) bool {
-		return !m.True("disable-model-invocation")
-	})
-	return err
+// An Entry is a skill or a role that was found.
+type Entry struct {
+	Name        string
+	Path        string // of its file
+	Description string // one line of at most 160 characters
+	Front       *FrontMatter
+	Err         error // instructions_unreadable: what keeps it from being read; Front is then nil
 }
 
-// roles adds a line for each role: NAME.md in .agents/agents.
-func (c *composer) roles() error {
-	found, err := c.find("agents", func(dir string, e os.DirEntry) (string, string, error) {
-		name, ok := strings.CutSuffix(e.Name(), ".md")
-		if !ok || !validRole(name) || slices.Contains(builtinRoles, name) {
-			return "", "", nil
+// Skills lists the skills that bots of a workspace are shown, by name: each
+// NAME/SKILL.md in .agents/skills of the workspace, then of the person's home. A
+// name that the workspace has is the workspace's, whatever is the matter with it
+// there. Both folders are real paths. Errors: instructions_limit,
+// instructions_unreadable for what concerns a whole folder.
+func Skills(workspace, home string) ([]Entry, error) {
+	return find(workspace, home, "skills", func(dir string, e os.DirEntry) (Entry, bool) {
+		s := Entry{Name: e.Name(), Path: filepath.Join(dir, e.Name())}
+		if !shellPlain(s.Name) {
+			return s, false
 		}
-		return name, filepath.Join(dir, e.Name()), nil
+		folder, err := leadsToFolder(s.Path, e)
+		if err == nil && folder {
+			s.Path = filepath.Join(s.Path, "SKILL.md")
+			folder, err = exists(s.Path)
+		}
+		s.Err = err
+		return s, folder || err != nil
 	})
-	if err != nil {
-		return err
-	}
-	c.parts.Roles, err = c.index("\n# Roles\n\n"+
-		"`\"$AGENT_BIN\" run --detach --new --profile ROLE --bot NAME -- TASK` starts an agent in one.\n\n", found, nil)
-	return err
+}
+
+// Roles lists the roles that bots of a workspace are shown, by name: each NAME.md
+// in .agents/agents, found as Skills are. The terminal client's own are among
+// them where they have a file.
+func Roles(workspace, home string) ([]Entry, error) {
+	return Files(workspace, home, "agents")
+}
+
+// Files lists the NAME.md of a folder of .agents, found as Skills are, each NAME
+// one that a role may have.
+func Files(workspace, home, folder string) ([]Entry, error) {
+	return find(workspace, home, folder, func(dir string, e os.DirEntry) (Entry, bool) {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		return Entry{Name: name, Path: filepath.Join(dir, e.Name())}, ok && ValidRole(name)
+	})
 }
 
 // find lists what is in a folder of .agents, of the workspace first and then of
-// the person's: a name that the workspace has is the workspace's, whatever is the
-// matter with it there. named gives an entry's name and file, or "" for one that
-// is none.
-func (c *composer) find(folder string, named func(dir string, e os.DirEntry) (name, path string, err error)) ([]indexed, error) {
-	var found []indexed
-	for _, top := range c.tops() {
+// the person's. named gives an entry's name and file, or whatever kept it from
+// being looked at; false for one that is none.
+func find(workspace, home, folder string, named func(dir string, e os.DirEntry) (Entry, bool)) ([]Entry, error) {
+	var found []Entry
+	for _, top := range tops(workspace, home) {
 		dir := inAgents(top, folder)
 		list, err := entries(dir)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range list {
-			name, path, err := named(dir, e)
-			if err != nil {
-				return nil, err
+			f, ok := named(dir, e)
+			if !ok || slices.ContainsFunc(found, func(o Entry) bool { return o.Name == f.Name }) {
+				continue
 			}
-			if name != "" && !slices.ContainsFunc(found, func(f indexed) bool { return f.name == name }) {
-				found = append(found, indexed{name, path})
+			if f.readHead() {
+				found = append(found, f)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b indexed) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(found, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return found, nil
 }
 
-// tops are the folders whose .agents count, the nearest first.
-func (c *composer) tops() []string {
-	if c.Workspace == c.Home {
-		return []string{c.Home}
+// readHead reads what the entry's file says of itself; false where it has gone.
+func (f *Entry) readHead() bool {
+	if f.Err != nil {
+		return true
 	}
-	return []string{c.Workspace, c.Home}
+	head, err := readHead(f.Path)
+	if head == nil {
+		f.Err = err
+		return err != nil
+	}
+	m, text, _ := ParseFrontMatter(head.text)
+	f.Front, f.Description = m, described(m, text)
+	return true
 }
 
-// index adds a line for each of the found whose front matter is shown, below a
-// heading, and says how many these were.
-func (c *composer) index(heading string, found []indexed, shown func(*FrontMatter) bool) (n int, err error) {
+// tops are the folders whose .agents count, the nearest first.
+func tops(workspace, home string) []string {
+	if workspace == home {
+		return []string{home}
+	}
+	return []string{workspace, home}
+}
+
+// skills adds a line for each skill.
+func (c *composer) skills() error {
+	found, err := Skills(c.Workspace, c.Home)
+	if err != nil {
+		return err
+	}
+	found = slices.DeleteFunc(found, func(s Entry) bool { return slices.Contains(c.HiddenSkills, s.Name) })
+	c.parts.Skills, err = c.index("\n# Skills\n\nOpen one with `read` when its subject comes up.\n\n", found, func(s Entry) bool {
+		return !s.Front.True("disable-model-invocation")
+	})
+	return err
+}
+
+// roles adds a line for each role.
+func (c *composer) roles() error {
+	found, err := Roles(c.Workspace, c.Home)
+	if err != nil {
+		return err
+	}
+	found = slices.DeleteFunc(found, func(r Entry) bool { return slices.Contains(builtinRoles, r.Name) })
+	c.parts.Roles, err = c.index("\n# Roles\n\n"+
+		"`\"$AGENT_BIN\" run --detach --new --profile ROLE --bot NAME -- TASK` starts an agent in one.\n\n",
+		found, func(Entry) bool { return true })
+	return err
+}
+
+// index adds a line for each of the found that is shown, below a heading, and says
+// how many these were.
+func (c *composer) index(heading string, found []Entry, shown func(Entry) bool) (n int, err error) {
 	for _, f := range found {
-		head, err := readHead(f.path)
-		if err != nil {
-			return n, err
+		if f.Err != nil {
+			return n, f.Err
 		}
-		if head == nil {
-			continue // it has gone
-		}
-		m, text, _ := ParseFrontMatter(head.text)
-		if shown != nil && !shown(m) {
+		if !shown(f) {
 			continue
 		}
-		line := "- " + f.name + ": " + described(m, text) + " (" + escaped(f.path) + ")\n"
+		line := "- " + f.Name + ": " + f.Description + " (" + escaped(f.Path) + ")\n"
 		if n == 0 {
 			line = heading + line
 		}
-		if err := c.add(f.path, int64(len(line)), line); err != nil {
+		if err := c.add(f.Path, int64(len(line)), line); err != nil {
 			return n, err
 		}
 		n++

@@ -36,6 +36,22 @@ func readText(path string, room int) (*file, error) {
 	return readWithin(path, room, func(size int64) error { return tooLarge(path, size) })
 }
 
+// ReadFile reads a whole file of at most that many bytes as a composition does: a
+// regular file of UTF-8, which may be reached by a link and is not waited for.
+// instructions_unreadable, also where there is none; instructions_limit.
+func ReadFile(path string, most int) (string, error) {
+	f, err := readWithin(path, most, func(size int64) error {
+		return protocol.Fail(protocol.InstructionsLimit, fmt.Sprintf("%s has %d bytes, more than %d; shorten it", escaped(path), size, most))
+	})
+	if err == nil && f == nil {
+		err = unreadable(path, errors.New("it is not there"))
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.text, nil
+}
+
 // readSmall reads a whole file that is not itself a part of the text.
 func readSmall(path string, most int) (*file, error) {
 	return readWithin(path, most, func(int64) error {

@@ -3,6 +3,7 @@ package place
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +53,20 @@ func lockFile(path string, take func(*os.File) error) (*OwnerLock, error) {
 			return &OwnerLock{file: f}, nil
 		}
 		f.Close() // replaced between open and lock: this one guards nothing
+	}
+}
+
+// LockWithin is Lock, but one that is held is waited for until the limit. A lock of
+// this kind cannot be waited for with a limit, so it is tried, soon at first.
+func LockWithin(path, heldCode string, limit time.Duration) (*OwnerLock, error) {
+	end := time.Now().Add(limit)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		lock, err := Lock(path, heldCode)
+		var held *Error
+		if !errors.As(err, &held) || time.Now().After(end) {
+			return lock, err
+		}
+		time.Sleep(pause)
 	}
 }
 

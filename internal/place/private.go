@@ -122,3 +122,23 @@ func MakePrivateDir(dir string) error {
 	}
 	return os.Chmod(dir, 0o700)
 }
+
+// MakeOwnDir makes a folder 0700 whatever the umask; the parent must exist. One
+// that exists keeps its mode and must be a real folder of the caller's own.
+func MakeOwnDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		return os.Chmod(dir, 0o700)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || owner(info) != os.Geteuid() {
+		return fmt.Errorf("%s is not a folder of your own", dir)
+	}
+	return nil
+}

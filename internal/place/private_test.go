@@ -2,12 +2,14 @@ package place
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -179,6 +181,69 @@ func TestLock(t *testing.T) {
 		os.Symlink(path, dir+"/link")
 		if _, err := Lock(dir+"/link", "taken_code"); !errors.Is(err, syscall.ELOOP) {
 			t.Fatalf("error is %v", err)
+		}
+	})
+}
+
+func TestMakeOwnDir(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("open", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, dir string
+		mode      fs.FileMode
+		refused   bool
+	}{
+		{"a new one is 0700", "new", 0o700, false},
+		{"one that is there keeps its mode", "open", 0o755, false},
+		{"a link is refused", "link", 0o755, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			path := filepath.Join(dir, row.dir)
+			if err := MakeOwnDir(path); (err != nil) != row.refused {
+				t.Fatalf("got %v", err)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != row.mode {
+				t.Errorf("%v, %v", info, err)
+			}
+		})
+	}
+}
+
+func TestLockWithin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	held, err := Lock(path, "held")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("one that stays held is told at the limit", func(t *testing.T) {
+		var told *Error
+		if _, err := LockWithin(path, "held", time.Millisecond); !errors.As(err, &told) || told.Code != "held" {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("one that is given up is taken", func(t *testing.T) {
+		taken := make(chan error)
+		go func() {
+			lock, err := LockWithin(path, "held", time.Minute)
+			if err == nil {
+				err = lock.Close()
+			}
+			taken <- err
+		}()
+		if err := held.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-taken; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -31,7 +31,10 @@ type globals struct {
 type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
-var verbs []verb
+var verbs = []verb{
+	(*app).configVerb,
+	(*app).envVerb,
+}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{

@@ -19,14 +19,14 @@ import (
 func Set(path, name, value string) error {
 	parts := ParseKey(name)
 	if parts == nil {
-		return unknownKey(protocol.UsageError, name)
+		return Unknown(name)
 	}
 	k := find(parts)
 	if refusedSecret(k, parts, value) {
 		return secretRefused(name)
 	}
 	if k == nil {
-		return unknownKey(protocol.UsageError, name)
+		return Unknown(name)
 	}
 	v, ok := k.typed(value)
 	if !ok {

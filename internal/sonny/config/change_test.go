@@ -318,7 +318,7 @@ func FuzzSet(f *testing.F) {
 		if _, table := v.(map[string]any); path == nil || !ok || table {
 			return
 		}
-		if v != v { // NaN equals nothing
+		if !reflect.DeepEqual(v, v) { // NaN equals nothing
 			return
 		}
 		checkEdit(t, text, path, value)

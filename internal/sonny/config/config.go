@@ -260,6 +260,31 @@ func (s Setting) Text() string {
 	return literal(s.Value)
 }
 
+// Line is the setting as a line of config.toml, with where it is from unless that is
+// the file. What has no value, or stands for a name of the person's, is a comment.
+func (s Setting) Line() string {
+	var b strings.Builder
+	switch pattern := s.From == FromDefault && slices.ContainsFunc(s.parts, isPlaceholder); {
+	case s.Value == nil:
+		return "# " + s.Name + ": " + s.Key.otherwise()
+	case pattern:
+		b.WriteString("# ")
+	}
+	b.WriteString(s.Name + " = " + s.Text())
+	if s.From != FromConfig {
+		b.WriteString("  # " + string(s.From))
+	}
+	return b.String()
+}
+
+// otherwise is what holds where a key without a default is not set.
+func (k *Key) otherwise() string {
+	if k.Same != "" {
+		return "another name of " + k.Same
+	}
+	return k.Else
+}
+
 // Settings are all that are set, in the order of Keys, and with defaults also those
 // that are not.
 func (c *Config) Settings(defaults bool) []Setting {

@@ -85,7 +85,12 @@ func (d *document) cutInline(i int) [2]int {
 	case after >= 0:
 		return [2]int{e.start, d.entries[after].start}
 	}
-	return [2]int{e.start, e.end}
+	end := e.end
+	rest := bytes.TrimLeft(d.text[end:], " \t\r\n")
+	if bytes.HasPrefix(rest, []byte(",")) { // which nothing may stand before
+		end = len(d.text) - len(rest) + 1
+	}
+	return [2]int{e.start, end}
 }
 
 // replace puts the value in the place of the one that is there.
@@ -117,7 +122,11 @@ func (d *document) intoInline(path []string, value string) []byte {
 		}
 	}
 	if last < 0 {
-		return splice(d.text, e.value, e.end, "{ "+pair+" }")
+		behind := " "
+		if e.end-e.value > len("{}") {
+			behind = ""
+		}
+		return splice(d.text, e.value+1, e.value+1, " "+pair+behind)
 	}
 	end := d.entries[last].end
 	return splice(d.text, end, end, ", "+pair)

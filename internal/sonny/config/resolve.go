@@ -341,7 +341,7 @@ func (r *resolver) state(s Stated, terminal bool) error {
 	parts := ParseKey(s.Key)
 	k := find(parts)
 	if k == nil {
-		return unknownKey(protocol.UsageError, s.Key)
+		return Unknown(s.Key)
 	}
 	v, ok := k.typed(s.Value)
 	if !ok {
@@ -389,8 +389,9 @@ func (r *resolver) rowsSandbox() string {
 	return "workspace-write"
 }
 
-// unknownKey says that there is no such setting, and which was meant.
-func unknownKey(code protocol.Code, name string) error {
+// Unknown is the usage error for a key that names no setting; it says which was meant.
+func Unknown(name string) error {
+	const code = protocol.UsageError
 	if parts := ParseKey(name); parts != nil && isTable(parts) {
 		return failf(code, "%s is a table; name one of its settings, as sonny config list --defaults shows them", name)
 	}
