@@ -34,8 +34,14 @@ type Request struct {
 	// Base is the commit that the worktree begins at; "": HEAD.
 	Base string
 
-	// Root is the folder of the store's worktrees: RootOf.
+	// Root is the folder of the store's worktrees: RootOf, or one in it, which is
+	// made with it.
 	Root string
+
+	// Trust refuses a repository that must not be asked more than where it is: its
+	// config may name programs for git to run, and an agent may have written it. It
+	// is called before anything else is asked of the repository. nil: trust any.
+	Trust func(p *Plan) error
 }
 
 // RootOf is the folder of a store's worktrees. Stores in different folders never
@@ -59,10 +65,11 @@ type Plan struct {
 	Path   string // of the worktree
 	Branch string
 
-	sub    string // Folder below Source, "" for Source itself
-	root   string
-	gitDir string // the checkout's own git folder
-	git    git.Program
+	GitDir string // the checkout's own git folder
+
+	sub  string // Folder below Source, "" for Source itself
+	root string
+	git  git.Program
 }
 
 // Find looks for the repository and resolves the request. It makes nothing.
@@ -79,6 +86,11 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 	}
 	if err := p.repository(ctx, r.Folder); err != nil {
 		return nil, err
+	}
+	if r.Trust != nil {
+		if err := r.Trust(p); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := os.Lstat(p.Path); err == nil {
 		return nil, p.exists()
@@ -107,7 +119,7 @@ func (p *Plan) repository(ctx context.Context, folder string) (err error) {
 	if p.sub, err = ask("--show-prefix"); err != nil {
 		return err
 	}
-	if p.gitDir, err = ask("--absolute-git-dir"); err != nil {
+	if p.GitDir, err = ask("--absolute-git-dir"); err != nil {
 		return err
 	}
 	if p.Common, err = ask("--git-common-dir"); err != nil {
@@ -163,7 +175,7 @@ func (p *Plan) resolve(ctx context.Context, base string) (err error) {
 // in runs git on the repository. Its git folder is named, so that what a .git
 // file in some folder says does not count.
 func (p *Plan) in(ctx context.Context, args ...string) (string, error) {
-	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.gitDir}, args...)...)
+	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.GitDir}, args...)...)
 }
 
 // failed is worktree_failed. In a confined shell that has one more cause, and a
@@ -178,7 +190,7 @@ func (p *Plan) failed(why string) error {
 // Uncommitted counts the paths of the source that have changes which are in no
 // commit, untracked ones among them: none of that is in the worktree.
 func (p *Plan) Uncommitted(ctx context.Context) (int, error) {
-	out, err := p.git.Run(ctx, p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
+	out, err := p.in(ctx, "--work-tree="+p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
 	if err != nil {
 		return 0, p.failed(err.Error())
 	}
@@ -202,7 +214,7 @@ func (p *Plan) Add(ctx context.Context) (*Tree, error) {
 	t := &Tree{Path: p.Path, Branch: p.Branch, plan: p}
 	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
 	if err == nil {
-		t.GitDir, err = p.git.Run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
+		t.GitDir, err = t.ownGitDir()
 	}
 	if err == nil {
 		t.Workspace = t.below(p.sub)
@@ -213,17 +225,15 @@ func (p *Plan) Add(ctx context.Context) (*Tree, error) {
 	} else {
 		err = p.failed("git could not make the worktree " + p.Path + ": " + err.Error())
 	}
-	return nil, t.undone(err)
+	return nil, t.Undone(err)
 }
 
 // claim makes the worktree's folder, which git takes while it is empty. Of two who
 // want it at once one gets it, and what Undo removes is ours.
 func (p *Plan) claim() error {
-	err := os.Mkdir(p.root, 0o700)
+	err := makeRoot(filepath.Dir(p.root))
 	if err == nil {
-		err = os.Chmod(p.root, 0o700) // whatever the umask
-	} else if errors.Is(err, fs.ErrExist) {
-		err = nil
+		err = makeRoot(p.root)
 	}
 	if err == nil {
 		var real string
@@ -242,6 +252,18 @@ func (p *Plan) claim() error {
 		return p.failed("no folder for the worktree can be made: " + err.Error())
 	}
 	return nil
+}
+
+// makeRoot makes a folder of worktrees, 0700 whatever the umask.
+func makeRoot(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return os.Chmod(dir, 0o700)
 }
 
 // quoted is a path as one word of a shell.

@@ -34,6 +34,7 @@ type verb func(a *app) *cobra.Command
 var verbs = []verb{
 	(*app).configVerb,
 	(*app).envVerb,
+	(*app).companionVerb,
 }
 
 func (a *app) root() *cobra.Command {
