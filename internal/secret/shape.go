@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -54,30 +55,26 @@ const (
 	denseEntropy = 4.0 // bits a character
 )
 
-// shortNames reports whether a run is a path from the root whose names are each too
-// short to be a secret.
-func shortNames(run string) bool {
-	for name := range strings.SplitSeq(run, "/") {
-		if len(name) >= denseLength {
-			return false
-		}
-	}
-	return run[0] == '/'
-}
-
 var denseText = regexp.MustCompile(`[A-Za-z0-9+/_=-]{20,}`)
 
 // SecretDense reports whether a text holds a run that looks like chance: 20 or more
-// characters of base64's, of 4 bits each or more. A path of short names is none; names
-// of models and programs may be, so it is for texts that hold none of those.
+// characters of base64's, of 4 bits each or more. Of a path from the root each name
+// counts by itself. A model's name or a program's may be one, too, so it is for texts
+// that hold neither.
 func SecretDense(text string) bool {
 	for _, run := range denseText.FindAllString(text, -1) {
-		if !shortNames(run) && entropy(run) >= denseEntropy {
+		parts := []string{run}
+		if run[0] == '/' {
+			parts = strings.Split(run, "/")
+		}
+		if slices.ContainsFunc(parts, dense) {
 			return true
 		}
 	}
 	return false
 }
+
+func dense(run string) bool { return len(run) >= denseLength && entropy(run) >= denseEntropy }
 
 // entropy is Shannon's, in bits a character.
 func entropy(text string) float64 {

@@ -21,6 +21,8 @@ func TestShapesOfSecrets(t *testing.T) {
 		{"a model", "openrouter/anthropic/claude-sonnet-4-5-20250929", false},
 		{"a plain address", "https://example.com/mcp?page=2", false},
 		{"a word", "warn", false},
+		{"a command that reads a secret", `curl -H "Authorization: Bearer $TOKEN" https://x`, false},
+		{"a password that a variable holds", "mysql --password=$PW -e 'select 1'", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,6 +44,7 @@ func TestNamesAndDensityOfSecrets(t *testing.T) {
 		"q8Zr2LmX7vTn4KpW9sYd": true, "a q8Zr2LmX7vTn4KpW9sYd b": true, "q8Zr2LmX7vTn4KpW9sY": false,
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": false, "abababababcdcdcdcdcdababab": false, "": false,
 		"/usr/local/share/fonts/quick-brown-xyz": false, "~/usr/local/share/fonts/quick-brown-xyz": false, "/q8Zr2LmX7vTn4KpW9sYd/x": true,
+		"/home/ann/projects/some-really-long-folder-name/x": false, "123e4567-e89b-12d3-a456-426614174000": false, "--max-old-space-size=4096": false,
 	} {
 		if SecretDense(text) != dense {
 			t.Errorf("%q: %v", text, !dense)

@@ -80,8 +80,8 @@ func boolFlag(cmd *cobra.Command, name string) bool {
 	return given
 }
 
-// held are the settings that hold in the current folder, and what is wrong with them
-// is told. The error is for after what can be shown was shown.
+// held are the settings that hold in the current folder. What is wrong with them is told;
+// with a config_invalid they can still be shown, before the error is returned.
 func (a *app) held() (*config.Config, error) {
 	path, err := config.Path(os.Environ())
 	if err != nil {
@@ -95,9 +95,12 @@ func (a *app) held() (*config.Config, error) {
 	if err != nil {
 		a.notice(coded(err).Error())
 	}
-	c, notices, err := config.Resolve(config.Sources{Path: path, Project: project, Environ: os.Environ(), Terminal: isTerminal(a.stdin)})
+	c, notices, err := config.Resolve(config.Sources{Path: path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin)})
 	for _, n := range notices {
 		a.notice(n.Text)
+	}
+	if err != nil && protocol.CodeOf(err) != protocol.ConfigInvalid {
+		return nil, err // the line's own
 	}
 	return c, err
 }

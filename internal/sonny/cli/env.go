@@ -2,16 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"agent/client/envfile"
 	"agent/internal/sonny/config"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // envVerb is sonny env: the person's hand on ~/.agent/env (sonny.md 21). No value of
@@ -111,20 +108,4 @@ func (a *app) envUnset(name string) error {
 func (a *app) afterEnv() error {
 	a.notice("a daemon that runs keeps what it was started with; agent shutdown ends it, and the next one has the change")
 	return nil
-}
-
-// unseen reads a value: typed without being shown at a terminal, else the whole of
-// standard input without a newline at its end.
-func (a *app) unseen(name string) (string, error) {
-	if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
-		fmt.Fprintf(a.stderr, "%s (not shown): ", name)
-		value, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(a.stderr)
-		return string(value), err
-	}
-	value, err := io.ReadAll(io.LimitReader(a.stdin, envfile.MaxSize+1))
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(value), "\n"), "\r"), nil
 }

@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sonny": func() { os.Exit(Main()) }})
 }
 
+// noRaceSleep keeps a command under the race detector from sleeping before it exits.
+const noRaceSleep = "atexit_sleep_ms=0"
+
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -25,7 +28,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector's own sleep
+			env.Setenv("GORACE", noRaceSleep)
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
@@ -46,6 +52,8 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 	if err != nil {
 		return err
 	}
+	freshSkills(w)
+	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
 	options, err := a.screenOptions(w)
 	if err != nil {
 		return err
@@ -69,6 +77,10 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		return err
 	}
 	options.Term = t
+	options.Look = a.looks(w, t)
+	if fault := options.Look(t.Background()); fault != nil {
+		options.Notices = append(options.Notices, fault.Error())
+	}
 	sitting, err := func() (*screen.Sitting, error) {
 		defer t.Close()
 		return screen.Run(cmd.Context(), *options)
@@ -90,14 +102,52 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, faults := keys.New(w.config.TUI.Keys)
 	return &screen.Options{
 		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
-		Model: w.config.Model, Effort: w.config.Effort, Models: list,
-		Compose:     func(project string) (string, string, error) { return compose(w.folder, project) },
+		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
+		Picked: w.picked,
+		Compose: func(project string) (string, string, error) {
+			c, err := compose(w, project, "lead")
+			if err != nil {
+				return "", "", err
+			}
+			return c.Text, parts(c), nil
+		},
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
+		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
+		Keys:        m,
+		Notify:      notifications(&w.config.Notifications, w.tmux),
+		Notices:     said(w.notices, faults),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// notifications are the settings of them, with the route that this terminal takes.
+func notifications(n *config.Notifications, tmux term.Tmux) screen.Notify {
+	return screen.Notify{
+		On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Sound: n.Sound,
+		Route: notify.Pick(notify.Route(n.Route), notify.Around{
+			Env: os.Getenv, Look: exec.LookPath, Passthrough: tmux.Passthrough,
+		}),
+	}
+}
+
+// said are notices of the settings and of the key map, as lines.
+func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
+	for _, n := range notices {
+		lines = append(lines, n.Text)
+	}
+	for _, f := range faults {
+		lines = append(lines, f.Error())
+	}
+	return lines
+}
+
+// picked keeps the model that was picked, for the next lead.
+func (w *around) picked(model string) {
+	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
 // rules are the person's command rules, and those of a session.
@@ -109,9 +159,22 @@ func (w *around) rules(bot int64) *protocol.Rules {
 func (a *app) terminal(w *around) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
+	}
+}
+
+// looks sets the terminal's theme by the setting and by what the terminal says of its
+// background (sonny.md 13).
+func (a *app) looks(w *around, t *term.Terminal) func(term.Background, bool) *protocol.Error {
+	return func(b term.Background, known bool) *protocol.Error {
+		th, fault := theme.Choose(w.config.TUI.Theme, theme.Ground{
+			Known: known, Dark: b.Dark, Color: b.Color, Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+			Dir: filepath.Join(filepath.Dir(w.agent), ".agents", "themes"),
+		})
+		t.SetTheme(th)
+		return fault
 	}
 }
 

@@ -27,13 +27,18 @@ type globals struct {
 	logContent            bool
 }
 
-// verb makes one subcommand of an app. Each file of a verb adds its own to verbs.
+// verb makes one subcommand of an app.
 type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
 var verbs = []verb{
 	(*app).configVerb,
+	(*app).memoryVerb,
+	(*app).skillsVerb,
+	(*app).rolesVerb,
 	(*app).envVerb,
+	(*app).instructionsVerb,
+	(*app).keysVerb,
 	(*app).companionVerb,
 }
 

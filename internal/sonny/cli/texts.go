@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	"agent/client/instructions"
-	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
 
@@ -53,35 +51,4 @@ func readText(path string) (string, error) {
 		return "", protocol.Fail(protocol.InstructionsUnreadable, path+": "+err.Error())
 	}
 	return string(text), nil
-}
-
-// compose gives a lead's instructions and says what is in them.
-func compose(f *lead.Folder, project string) (text, parts string, err error) {
-	source := ""
-	if f.Repo.Linked() {
-		source = f.Repo.Source()
-	}
-	c, err := instructions.Compose(instructions.Options{Workspace: f.Path, Source: source, Project: project})
-	if err != nil {
-		return "", "", err
-	}
-	var words []string
-	for _, p := range []struct {
-		n         int
-		one, many string
-	}{
-		{c.Parts.AgentsFiles, "AGENTS.md", "AGENTS.md"}, {c.Parts.Skills, "skill", "skills"},
-		{c.Parts.Roles, "role", "roles"}, {c.Parts.Facts, "memory fact", "memory facts"},
-	} {
-		switch {
-		case p.n == 1 || p.n > 0 && p.one == p.many:
-			words = append(words, fmt.Sprintf("%d %s", p.n, p.one))
-		case p.n > 0:
-			words = append(words, fmt.Sprintf("%d %s", p.n, p.many))
-		}
-	}
-	if len(words) == 0 {
-		words = []string{"the preamble alone"}
-	}
-	return c.Text, strings.Join(words, " · "), nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,12 @@ type entry struct {
 	inline     bool
 }
 
+// maxParts bounds a key with its tables. No setting has nearly as many, and a file from
+// a checkout may be made to cost much otherwise.
+const maxParts = 32
+
+var errDeep = fmt.Errorf("a key with its tables has more than %d parts", maxParts)
+
 // parse reads the text. Its error says where it is no TOML, and holds nothing of it.
 func parse(text []byte) (*document, error) {
 	tree, err := secret.ParseConfig(text)
@@ -47,26 +54,40 @@ func parse(text []byte) (*document, error) {
 	p := unstable.Parser{KeepComments: true}
 	p.Reset(text)
 	for p.NextExpression() {
+		whole := true
 		switch n := p.Expression(); n.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			d.header(n)
+			whole = d.header(n)
 		case unstable.KeyValue:
-			d.entry(n, d.sections[len(d.sections)-1].path, -1)
+			whole = d.entry(n, d.sections[len(d.sections)-1].path, -1)
+		}
+		if !whole {
+			return nil, errDeep
 		}
 	}
 	return d, p.Error()
 }
 
-func (d *document) header(n *unstable.Node) {
+// header takes in a table's header; false where its key has too many parts.
+func (d *document) header(n *unstable.Node) bool {
 	path, first, last := keyOf(n)
+	if len(path) > maxParts {
+		return false
+	}
 	d.sections = append(d.sections, section{
 		path: path, array: n.Kind == unstable.ArrayTable,
 		start: d.lineStart(first), body: d.lineEnd(last),
 	})
+	return true
 }
 
-func (d *document) entry(n *unstable.Node, below []string, outer int) {
+// entry takes in a key and its value, and what is in an inline table; false where a key
+// has too many parts.
+func (d *document) entry(n *unstable.Node, below []string, outer int) bool {
 	parts, start, keyEnd := keyOf(n)
+	if len(below)+len(parts) > maxParts {
+		return false
+	}
 	e := entry{
 		path: slices.Concat(below, parts), section: len(d.sections) - 1,
 		start: start, value: d.valueAt(keyEnd), end: int(n.Raw.Offset + n.Raw.Length),
@@ -78,13 +99,15 @@ func (d *document) entry(n *unstable.Node, below []string, outer int) {
 	at := len(d.entries)
 	d.entries = append(d.entries, e)
 	if !e.inline {
-		return
+		return true
 	}
 	for children := n.Value().Children(); children.Next(); {
-		if child := children.Node(); child.Kind == unstable.KeyValue {
-			d.entry(child, e.path, at)
+		child := children.Node()
+		if child.Kind == unstable.KeyValue && !d.entry(child, e.path, at) {
+			return false
 		}
 	}
+	return true
 }
 
 // keyOf gives the parts of a node's key, where the first begins and the last ends.

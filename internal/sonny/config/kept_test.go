@@ -78,6 +78,10 @@ func TestTrust(t *testing.T) {
 	if _, err := Trust(path, folder, true); err == nil {
 		t.Error("a setup that is a link was answered for")
 	}
+	trust(folder, false)
+	if a := answer(folder); a.Use {
+		t.Errorf("%+v", a)
+	}
 }
 
 func TestTheOldestAnswersAreForgotten(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agent/internal/place"
 	"agent/protocol"
@@ -49,12 +50,16 @@ func orList(words []string) string {
 	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }
 
-func plain(s string) bool { return s != "" && !strings.ContainsAny(s, "\x00\n\r") }
+func plain(s string) bool {
+	return s != "" && !strings.ContainsAny(s, "\x00\n\r") && utf8.ValidString(s)
+}
+
+func textual(s string) bool { return !strings.Contains(s, "\x00") && utf8.ValidString(s) }
 
 var (
 	line     = one("a text of one line", plain)
-	anyText  = one("a text", func(s string) bool { return !strings.Contains(s, "\x00") })
-	freeText = kind{must: "a text", take: func(v any) (any, bool) { s, ok := v.(string); return s, ok && !strings.Contains(s, "\x00") }, free: true}
+	anyText  = one("a text", textual)
+	freeText = kind{must: "a text", take: func(v any) (any, bool) { s, ok := v.(string); return s, ok && textual(s) }, free: true}
 	modelRef = one(`a model, "PROVIDER/MODEL"`, func(s string) bool { _, _, ok := protocol.ParseModelRef(s); return ok })
 	effort   = choice("default", protocol.ReasoningLow, protocol.ReasoningMedium, protocol.ReasoningHigh, protocol.ReasoningXHigh, protocol.ReasoningMax)
 	filePath = pathOr(`a path, absolute or beginning with ~/`)

@@ -112,6 +112,15 @@ func TestTheTableIsSound(t *testing.T) {
 	}
 }
 
+func TestTheEnvironmentConfinesNothing(t *testing.T) {
+	t.Parallel()
+	for _, of := range append(ofEnviron, struct{ variable, key string }{"NO_MOTION", "tui.motion"}) {
+		if k := find(ParseKey(of.key)); k == nil || k.Confining() {
+			t.Errorf("%s sets %s", of.variable, of.key)
+		}
+	}
+}
+
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -231,6 +231,37 @@ func TestAFileThatCannotBeUsed(t *testing.T) {
 	})
 }
 
+// What a file costs is bounded, whoever wrote it.
+func TestFilesThatAreMadeToCost(t *testing.T) {
+	t.Parallel()
+	deep := func(unit, middle, end string) string {
+		n := (MaxProject - 4096) / (len(unit) + len(end))
+		return strings.Repeat(unit, min(n, 9000)) + middle + strings.Repeat(end, min(n, 9000))
+	}
+	for name, text := range map[string]string{
+		"inline tables in each other": "a=" + deep("{a=", "1", "}"),
+		"a header of very many parts": "[" + deep("a.", "a", "") + "]\nb=1\n",
+		"a dotted key of very many":   deep("a.", "a", "") + "=1\n",
+		"one part too many":           strings.Repeat("a.", maxParts) + "a = 1\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseProject("p", []byte(text))
+			wants(t, err, ProjectInvalid, "more than 32 parts")
+			_, _, err = load(t, text)
+			wants(t, err, protocol.ConfigInvalid, "more than 32 parts")
+		})
+	}
+	var many strings.Builder
+	for i := range 5000 {
+		many.WriteString("x" + strings.Repeat("y", i%30) + "_" + time.Duration(i).String() + " = 1\n")
+	}
+	_, notices, err := load(t, strings.ReplaceAll(many.String(), "µ", "u"))
+	if err != nil || len(notices) != maxNoticed+1 || !strings.Contains(notices[maxNoticed].Text, "more like these") {
+		t.Errorf("%d notices, %v", len(notices), err)
+	}
+}
+
 func chmod(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
 	if err := os.Chmod(path, mode); err != nil {

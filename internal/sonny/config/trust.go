@@ -46,14 +46,15 @@ func TrustOf(path, folder string) (*Answer, *Notice, error) {
 	return nil, nil, nil
 }
 
-// Trust keeps an answer for a folder, with the digest of its setup as it is now.
+// Trust keeps an answer for a folder, with the digest of its setup as it is now. A
+// setup that cannot be read can only be answered with no.
 func Trust(path, folder string, use bool) (*Notice, error) {
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, err
 	}
 	setup, err := SetupDigest(real)
-	if err != nil {
+	if err != nil && use {
 		return nil, err
 	}
 	var kept trustFile

@@ -46,6 +46,7 @@ func (w *World) drop(name string) {
 		w.gone[b.Record.ID] = true
 		delete(w.byName, name)
 		delete(w.told, name)
+		w.Kin++
 	}
 }
 
@@ -55,12 +56,14 @@ var takers = map[string]func(*World, *Bot, *protocol.Event){
 	protocol.KindCreated: func(w *World, b *Bot, e *protocol.Event) {
 		var d protocol.Created
 		if e.Decode(&d) == nil {
+			w.Kin++
 			b.born(d.ID, d.Provider, d.Model, d.Workspace, d.CreatedBy, d.CreatedByID, d.Gates)
 		}
 	},
 	protocol.KindForked: func(w *World, b *Bot, e *protocol.Event) {
 		var d protocol.Forked
 		if e.Decode(&d) == nil {
+			w.Kin++
 			b.born(d.ID, d.Provider, d.Model, d.Workspace, d.CreatedBy, d.CreatedByID, d.Gates)
 		}
 	},

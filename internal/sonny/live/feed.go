@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"agent/client"
@@ -42,6 +43,7 @@ type Feed struct {
 
 	cursor  int64
 	store   string
+	pid     int // of the daemon that was followed
 	started []time.Time
 }
 
@@ -63,6 +65,7 @@ func (f *Feed) Run(ctx context.Context, tell func(Note)) {
 		if ctx.Err() != nil {
 			return
 		}
+		f.awaitEnd(ctx)
 		stopped := f.socketGone()
 		tell(Note{Lost: &Lost{Err: err, Stopped: stopped}})
 		if !stopped && f.mayRestart() {
@@ -72,6 +75,23 @@ func (f *Feed) Run(ctx context.Context, tell func(Note)) {
 		}
 		f.rest(ctx)
 	}
+}
+
+// endsWithin is how long a daemon that closed its connections may take to be gone, and
+// endsPoll how often that is looked at.
+const (
+	endsWithin = 10 * time.Second
+	endsPoll   = 25 * time.Millisecond
+)
+
+// awaitEnd waits until the daemon that was followed is gone: one that was ended takes
+// its socket away last of all, and one that died never does.
+func (f *Feed) awaitEnd(ctx context.Context) {
+	end := time.Now().Add(endsWithin)
+	for f.pid != 0 && syscall.Kill(f.pid, 0) == nil && time.Now().Before(end) && ctx.Err() == nil && !f.socketGone() {
+		time.Sleep(endsPoll)
+	}
+	f.pid = 0
 }
 
 func (f *Feed) socketGone() bool {
@@ -119,6 +139,7 @@ func (f *Feed) attach(ctx context.Context, tell func(Note)) error {
 	}
 	defer s.Close()
 	ready := s.Ready()
+	f.pid = ready.PID
 	resumed := f.store == ready.Store.Identity
 	if !resumed {
 		f.store, f.cursor = ready.Store.Identity, ready.Cursor

@@ -101,6 +101,10 @@ type World struct {
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 
+	// Kin counts the changes of who there is and who made whom, so that what is derived
+	// of that need not be derived again for each frame.
+	Kin int
+
 	byName map[string]*Bot
 	told   map[string]bool // bots that events spoke of before their record was read
 	gone   map[int64]bool
@@ -191,6 +195,7 @@ func (w *World) place(record protocol.Bot) *Bot {
 		b = &Bot{Seen: true, At: w.now()}
 		w.byName[record.Name] = b
 	}
+	w.Kin++
 	return b
 }
 

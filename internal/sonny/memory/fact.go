@@ -37,8 +37,8 @@ type Fact struct {
 	Text        string   `json:"text"`               // without blank lines around it
 }
 
-// line is the fact's line of the index, with its newline.
-func (f *Fact) line() string {
+// Line is the fact's line of the index, with its newline.
+func (f *Fact) Line() string {
 	mark := ""
 	if len(f.External) > 0 {
 		mark = ", external"

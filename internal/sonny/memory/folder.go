@@ -153,7 +153,7 @@ func (c *content) drop(name string) {
 func (c *content) index() string {
 	var b strings.Builder
 	for i := range c.facts {
-		b.WriteString(c.facts[i].line())
+		b.WriteString(c.facts[i].Line())
 	}
 	return b.String()
 }

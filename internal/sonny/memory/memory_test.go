@@ -709,8 +709,8 @@ func FuzzFact(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if strings.Count(fact.line(), "\n") != 1 {
-			t.Errorf("its line is %q", fact.line())
+		if strings.Count(fact.Line(), "\n") != 1 {
+			t.Errorf("its line is %q", fact.Line())
 		}
 		again, err := parseFact("x", []byte(fact.encode()))
 		if err != nil && len(fact.encode()) <= MaxFact {

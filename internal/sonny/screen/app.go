@@ -10,6 +10,8 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -22,7 +24,9 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
+	AskBackground()
 	Bell()
+	Send(string) bool
 	Copy(string) bool
 	Suspend()
 	Resume() error
@@ -56,8 +60,14 @@ type Options struct {
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
 
+	Markdown md.Options
+	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
+	Notices  []string                                            // said when the screen opens
+
 	Version string
 	Motion  bool
+	Keys    *keys.Map // nil: the defaults
+	Notify  Notify
 	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time
 }
@@ -77,28 +87,38 @@ type App struct {
 
 	w, h    int
 	session *session // nil on the start screen
+	side    *session // beside it; nil for none
+	inSide  bool     // the side has the keyboard
 	start   *startScreen
 	panel   panel // what takes the keyboard besides the composer; nil
 	notes   notices
 	lost    *live.Lost
 	answers answers // the approvals' panel
+	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
-	lastKey   time.Time
-	leaving   time.Time // ctrl+c asked once
-	quit      bool
-	dirty     bool
-	drawn     time.Time
-	actions   map[string]func(*App)
-	commands  []slashCommand
-	hear      []func(*App, *live.Bot, *protocol.Event)
-	greet     []func(*App, *session)
-	wake      chan struct{}
-	calls     chan func() // what runs beside the loop, back with its answer
-	running   sync.WaitGroup
-	frameDue  *time.Timer
-	clockDue  *time.Timer
-	loadedAll bool
+	telling     telling
+	leader      keys.Leader
+	chord       string    // by which the action at hand was called
+	escaped     time.Time // the first of two presses of Esc
+	shut        time.Time // when something was closed or interrupted last
+	lastKey     time.Time
+	leaving     time.Time // ctrl+c asked once
+	quit        bool
+	dirty       bool
+	drawn       time.Time
+	actions     map[string]func(*App)
+	commands    []slashCommand
+	hear        []func(*App, *live.Bot, *protocol.Event)
+	greet       []func(*App, *session)
+	sent        []func(*App, string)
+	wake        chan struct{}
+	calls       chan func() // what runs beside the loop, back with its answer
+	running     sync.WaitGroup
+	frameDue    *time.Timer
+	clockDue    *time.Timer
+	loadedAll   bool
+	askedModels bool
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
@@ -106,6 +126,9 @@ type App struct {
 func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Keys == nil {
+		o.Keys = keys.Default()
 	}
 	if o.Over == 0 {
 		o.Over = frameEvery
@@ -131,6 +154,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		})
 	})
 	a.assemble()
+	for _, line := range o.Notices {
+		a.notes.say(line)
+	}
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
@@ -253,7 +279,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
-		a.session = nil
+		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)
 	a.world.Now = a.o.Now
@@ -265,8 +291,10 @@ func (a *App) event(e *protocol.Event) {
 	if b != nil && b.Stale && e.Durable {
 		a.reread(b.Record.Name)
 	}
-	if a.session != nil && e.Bot == a.session.bot {
-		a.session.event(a, e)
+	for _, s := range []*session{a.session, a.side} {
+		if s != nil && e.Bot == s.bot {
+			s.event(a, e)
+		}
 	}
 	for _, hear := range a.hear {
 		hear(a, b, e)

@@ -22,8 +22,8 @@ var basics = feature{
 		{"pause", "[REASON]", "stop every bot of the store", (*App).pause},
 		{"unpause", "", "let them go on", (*App).unpause},
 		{"rename", "TITLE", "name this session", func(a *App, args string) error {
-			if a.session != nil {
-				a.session.note(a, func(k *lead.Session) { k.Title = args })
+			if s := a.at(); s != nil {
+				s.note(a, func(k *lead.Session) { k.Title = args })
 			}
 			return nil
 		}},
@@ -31,24 +31,24 @@ var basics = feature{
 		{"quit", "", "detach", func(a *App, _ string) error { a.quit = true; return nil }},
 	},
 	actions: map[string]func(*App){
-		"detach":        func(a *App) { a.quit = true },
-		"suspend":       (*App).suspend,
-		"redraw":        func(a *App) { a.o.Term.Redraw() },
-		"fold_output":   func(a *App) { a.fold(func(l *cells.Look) { l.Output = !l.Output }) },
-		"fold_thoughts": func(a *App) { a.fold(func(l *cells.Look) { l.Thoughts = !l.Thoughts }) },
-		"scroll_up":     func(a *App) { a.scroll(max(1, a.h/2)) },
-		"scroll_down":   func(a *App) { a.scroll(-max(1, a.h/2)) },
-		"row_up":        func(a *App) { a.scroll(1) },
-		"row_down":      func(a *App) { a.scroll(-1) },
-		"top":           func(a *App) { a.scroll(1 << 30) },
-		"bottom":        func(a *App) { a.scroll(-1 << 30) },
+		"detach":           func(a *App) { a.quit = true },
+		"suspend":          (*App).suspend,
+		"redraw":           func(a *App) { a.o.Term.Redraw() },
+		"fold_output":      func(a *App) { a.fold(func(l *cells.Look) { l.Output = !l.Output }) },
+		"fold_thoughts":    func(a *App) { a.fold(func(l *cells.Look) { l.Thoughts = !l.Thoughts }) },
+		"scroll_page_up":   func(a *App) { a.scroll(max(1, a.h/2)) },
+		"scroll_page_down": func(a *App) { a.scroll(-max(1, a.h/2)) },
+		"scroll_up":        func(a *App) { a.scroll(1) },
+		"scroll_down":      func(a *App) { a.scroll(-1) },
+		"scroll_top":       func(a *App) { a.scroll(1 << 30) },
+		"scroll_bottom":    func(a *App) { a.scroll(-1 << 30) },
 	},
 }
 
 // fold changes what the transcript shows of its cells.
 func (a *App) fold(change func(*cells.Look)) {
-	if a.session != nil {
-		change(&a.session.look)
+	if s := a.at(); s != nil {
+		change(&s.look)
 	}
 }
 

@@ -183,3 +183,43 @@ func TestANameThatIsTaken(t *testing.T) {
 		}
 	})
 }
+
+func TestTheDaemonGoesAway(t *testing.T) {
+	t.Parallel()
+	t.Run("SO-120 an ended daemon is started by Enter and by nothing else", func(t *testing.T) {
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: first")
+		s.WaitFor("done")
+		if ran := h.Agent("shutdown"); ran.Exit != 0 {
+			t.Fatalf("shutdown: %s", ran.Stderr)
+		}
+		s.WaitFor("daemon stopped")
+		if _, err := os.Lstat(h.Path(".agent", "state.sqlite.sock")); err == nil {
+			t.Error("a daemon runs")
+		}
+		s.Keys("Enter")
+		s.WaitGone("daemon stopped")
+		send(s, "say: second")
+		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "second") == 2 })
+	})
+
+	t.Run("SO-98 a daemon that died comes back by itself", func(t *testing.T) {
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "slow: 20")
+		s.WaitFor("word3")
+		s.Type("a draft")
+		h.KillDaemon()
+		s.WaitFor("disconnected")
+		s.WaitGone("disconnected")
+		wants(t, s, "interrupted", "a draft")
+		if n := strings.Count(h.Agent("turns", "--bot", "demo.lead").Stdout, `"turn":`); n != 1 {
+			t.Errorf("%d turns", n)
+		}
+		s.Keys("C-c", "Enter")
+		s.WaitFor("Continue.")
+	})
+}

@@ -19,11 +19,14 @@ type delivery struct {
 // send sends what the composer holds. The text is gone from it only when the daemon has
 // it (sonny.md 10.2): a refusal loses nothing.
 func (a *App) send(d delivery) {
-	if a.session == nil {
+	s := a.at()
+	if s == nil {
 		a.start.send(a)
 		return
 	}
-	s := a.session
+	if a.wakeDaemon() {
+		return
+	}
 	prompt := strings.TrimRight(s.compose.text(), "\n")
 	if strings.TrimSpace(prompt) == "" {
 		a.resumeHeld()
@@ -38,12 +41,28 @@ func (a *App) send(d delivery) {
 	prompt = strings.TrimPrefix(prompt, "/") // of //text
 	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}
 	steers := false
-	if b := a.bot(); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
+	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
-	s.compose.clear()
+	s.compose.e().Sent()
 	s.up = 0
+	for _, keep := range a.sent {
+		keep(a, prompt)
+	}
 	a.submit(s, req, steers)
+}
+
+// wakeDaemon starts a daemon that was ended, on the person's word. It reports whether
+// there was need.
+func (a *App) wakeDaemon() bool {
+	if a.lost == nil || !a.lost.Stopped {
+		return false
+	}
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+	return true
 }
 
 // submit hands a message to the daemon. It is retried with the same request id while
@@ -94,7 +113,11 @@ func slash(prompt string) (string, bool) {
 // interrupt ends the turn of the bot on screen. The person's queued messages are
 // withdrawn first and held, so that it never starts the next one (sonny.md 10.4).
 func (a *App) interrupt() {
-	b, s := a.bot(), a.session
+	s := a.at()
+	if s == nil {
+		return
+	}
+	b := a.world.Bot(s.bot)
 	if b == nil || b.Turn == 0 {
 		return
 	}
@@ -125,20 +148,13 @@ func (a *App) interrupt() {
 
 // resumeHeld sends what an interrupt held, in order, or offers to go on.
 func (a *App) resumeHeld() {
-	s := a.session
-	if a.lost != nil && a.lost.Stopped {
-		select {
-		case a.wake <- struct{}{}:
-		default:
-		}
-		return
-	}
+	s := a.at()
 	held := s.held
 	s.held = nil
 	for _, prompt := range held {
 		a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}, false)
 	}
-	if b := a.bot(); len(held) == 0 && b != nil && b.Turn == 0 && b.CutOff() {
+	if b := a.world.Bot(s.bot); len(held) == 0 && b != nil && b.Turn == 0 && b.CutOff() {
 		s.compose.set("Continue.")
 	}
 }

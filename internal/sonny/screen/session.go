@@ -40,19 +40,28 @@ type session struct {
 	turns   int64
 	sending int // submissions without an answer yet
 	since   string
+	first   *firstMessage // of a lead that was made just now
 }
 
 // openSession shows a bot.
 func (a *App) openSession(name string, id int64) {
-	s := &session{bot: name, id: id, tr: cells.New(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
-	s.tr.Now = a.o.Now
-	if old := a.session; old != nil {
-		old.leave(a)
+	if a.session != nil {
+		a.session.leave(a)
 	}
-	a.session, a.start = s, nil
+	if a.side != nil && a.side.id == id {
+		a.closeSide()
+	}
+	s := newSession(a, name, id)
+	a.session, a.start, a.inSide = s, nil, false
 	s.keep(a)
 	s.load(a)
 	a.answers.refresh(a)
+}
+
+func newSession(a *App, name string, id int64) *session {
+	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s.tr.Now = a.o.Now
+	return s
 }
 
 // leave notes what was on screen.
@@ -105,13 +114,17 @@ type loadedPart struct {
 	items map[int64]json.RawMessage
 	next  *int64
 	turns []protocol.Turn
+	ends  map[int64]*protocol.Outcome // of turns that came to no good end
 }
+
+// maxEnds bounds how many turns' ends are asked for with a part.
+const maxEnds = 16
 
 // load reads the newest part of the history.
 func (s *session) load(a *App) {
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0) },
 		func(p *loadedPart, err error) {
-			if a.session != s {
+			if !a.shows(s) {
 				return
 			}
 			s.loaded = true
@@ -137,10 +150,10 @@ func (s *session) loadOlder(a *App) {
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, from) },
 		func(p *loadedPart, err error) {
 			s.older = false
-			if a.session != s || err != nil {
+			if !a.shows(s) || err != nil {
 				return
 			}
-			older := cells.New()
+			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
 			s.whole = p.next == nil || len(p.nodes) == 0
 			s.tr.Prepend(older)
@@ -179,7 +192,27 @@ func readPart(ctx context.Context, a *App, bot string, from int64) (*loadedPart,
 		}
 		p.turns = append(p.turns, *t)
 	}
-	return p, nil
+	return p, p.readEnds(ctx, a, bot)
+}
+
+// readEnds asks how the newest turns ended that failed or were interrupted.
+func (p *loadedPart) readEnds(ctx context.Context, a *App, bot string) error {
+	p.ends = map[int64]*protocol.Outcome{}
+	for i := len(p.turns) - 1; i >= 0 && len(p.ends) < maxEnds; i-- {
+		t := p.turns[i]
+		if t.Status != protocol.StatusFailed && t.Status != protocol.StatusInterrupted {
+			continue
+		}
+		end, err := a.client().Result(ctx, bot, t.Turn)
+		if errors.Is(err, protocol.TurnResultPruned) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.ends[t.Turn] = end
+	}
+	return nil
 }
 
 // readItems reads items by their nodes. What is too large for a line is left out.
@@ -204,14 +237,12 @@ func readItems(ctx context.Context, a *App, bot string, ids []int64) (map[int64]
 
 // fill puts a part into a transcript.
 func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
-	ends := map[int64]protocol.Turn{}
 	for _, t := range p.turns {
 		from := ""
 		if t.From != nil {
 			from = t.From.Bot
 		}
 		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
-		ends[t.Turn] = t
 		s.turns = max(s.turns, t.Turn)
 	}
 	for i, n := range p.nodes {
@@ -220,9 +251,24 @@ func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
 			tr.Item(n.Node, n.Turn, item, s.about[n.Turn], false)
 		}
 		if i+1 == len(p.nodes) || p.nodes[i+1].Turn != n.Turn {
-			tr.Past(ends[n.Turn])
+			if end := p.ends[n.Turn]; end != nil && !s.hears(n.Turn) {
+				tr.Ended(n.Turn, end.Status, said(end.Error), said(end.Detail))
+			}
 		}
 	}
+}
+
+// hears reports whether a turn's end is among the events that are still to be shown.
+func (s *session) hears(turn int64) bool {
+	return slices.ContainsFunc(s.pending, func(e *protocol.Event) bool { return e.Kind == protocol.KindTurnFinished && e.Turn == turn })
+}
+
+// said is what a pointer to a text holds; "" for nil.
+func said[T ~string](p *T) string {
+	if p == nil {
+		return ""
+	}
+	return string(*p)
 }
 
 // event takes an event of the bot on screen. Those that come while items are on their
@@ -254,7 +300,7 @@ func (s *session) step(a *App) {
 	do(a, func(ctx context.Context) (map[int64]json.RawMessage, error) { return readItems(ctx, a, s.bot, missing) },
 		func(items map[int64]json.RawMessage, err error) {
 			s.asking = false
-			if a.session != s {
+			if !a.shows(s) {
 				return
 			}
 			if err != nil {
@@ -323,7 +369,7 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 		}
 		s.turns = max(s.turns, e.Turn)
 	case protocol.KindTurnFinished:
-		s.ended(e)
+		s.ended(a, e)
 	}
 	if item != nil {
 		turn := e.Turn
@@ -342,20 +388,17 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 }
 
 // ended shows how a turn ended, where that needs a word.
-func (s *session) ended(e *protocol.Event) {
+func (s *session) ended(a *App, e *protocol.Event) {
 	var d protocol.TurnFinished
 	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
 		return
 	}
 	s.tr.Void()
-	code, detail := "", ""
-	if d.Error != nil {
-		code = string(*d.Error)
+	s.tr.Ended(e.Turn, d.Status, said(d.Error), said(d.Detail))
+	if s.first != nil && d.Status == protocol.StatusFailed {
+		s.first.refused(a, s, said(d.Error), said(d.Detail))
 	}
-	if d.Detail != nil {
-		detail = *d.Detail
-	}
-	s.tr.Ended(e.Turn, d.Status, code, detail)
+	s.first = nil
 }
 
 // waits reports whether the bot works.
@@ -372,7 +415,7 @@ func (a *App) sessionLoaded(s *session) {
 	for _, greet := range a.greet {
 		greet(a, s)
 	}
-	if prompt := a.o.Prompt; prompt != "" {
+	if prompt := a.o.Prompt; prompt != "" && s == a.session {
 		a.o.Prompt = ""
 		s.compose.set(prompt)
 		a.send(delivery{})

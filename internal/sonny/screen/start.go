@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,12 +90,7 @@ func (a *App) fillStart(page *lead.Page) {
 		st.failed = err
 		return
 	}
-	name, bot, taken, err := a.o.Folder.Free(project, func(name string) *protocol.Bot {
-		if b := a.world.Bot(name); b != nil {
-			return &b.Record
-		}
-		return nil
-	})
+	name, bot, taken, err := a.o.Folder.Free(project, a.record)
 	if err != nil {
 		st.failed = err
 		return
@@ -106,7 +102,11 @@ func (a *App) fillStart(page *lead.Page) {
 	do(a, func(context.Context) (string, error) {
 		_, parts, err := a.o.Compose(name)
 		return parts, err
-	}, func(parts string, err error) { st.parts, st.failed = parts, err })
+	}, func(parts string, err error) {
+		if st.parts = parts; err != nil {
+			st.failed = err
+		}
+	})
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
 		a.o.Prompt = ""
@@ -138,7 +138,7 @@ func (st *startScreen) send(a *App) {
 		a.notes.fail(err)
 		return
 	}
-	st.making = true
+	st.making, st.failed = true, nil
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
 		text, _, err := a.o.Compose(p.Project)
 		if err != nil {
@@ -155,13 +155,36 @@ func (st *startScreen) send(a *App) {
 	}, func(bot *protocol.Bot, err error) {
 		st.making = false
 		if err != nil {
-			st.failed = err
+			if st.failed = err; errors.Is(err, protocol.SandboxUnavailable) {
+				a.noSandbox(err)
+			}
 			return
 		}
 		a.world.Put(*bot)
 		a.openSession(bot.Name, bot.ID)
+		a.session.first = &firstMessage{prompt: prompt, model: p.Model}
 		a.session.compose.set(prompt)
 		a.send(delivery{})
+	})
+}
+
+// firstMessage is the message that a lead was made for.
+type firstMessage struct{ prompt, model string }
+
+// refused takes a lead back whose provider refused its first call, so that a mistyped
+// model leaves no bot, and the message in the composer.
+func (m *firstMessage) refused(a *App, s *session, code, detail string) {
+	status, ok := strings.CutPrefix(code, "provider_http_4")
+	if !ok || status == "29" || s.tr.Replied() || s != a.session {
+		return
+	}
+	why := fmt.Errorf("%s: %s: %s", m.model, code, detail)
+	a.deleteBot(s.bot, func() {
+		a.forgetSession(s.id)
+		if a.start != nil {
+			a.start.compose.set(m.prompt)
+			a.start.failed = why
+		}
 	})
 }
 

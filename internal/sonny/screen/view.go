@@ -38,8 +38,8 @@ func (a *App) place(w, h int) layout {
 	if h < 16 {
 		most = 2
 	}
-	lines, _, _ := a.composing().rows(max(1, w-3))
-	l.composer = min(len(lines), most)
+	lines, _, _ := a.main().rows(max(1, w-3), most)
+	l.composer = len(lines)
 	if a.session != nil {
 		l.queue = min(3, len(a.queueLines(w)))
 	}
@@ -59,6 +59,14 @@ func (a *App) place(w, h int) layout {
 
 // composing is the composer on screen.
 func (a *App) composing() *composer {
+	if s := a.at(); s != nil {
+		return &s.compose
+	}
+	return &a.start.compose
+}
+
+// main is the composer below the body.
+func (a *App) main() *composer {
 	if a.session != nil {
 		return &a.session.compose
 	}
@@ -134,6 +142,17 @@ func (a *App) body(c term.Canvas, l layout) {
 	if a.session == nil {
 		a.start.view(a, c)
 		return
+	}
+	if width := a.sidePlace(w); width > 0 {
+		a.sideView(c.Sub(w-width, 0, width, h), l)
+		if width == w {
+			return
+		}
+		for y := range h {
+			c.Put(w-width-1, y, text.Of(text.Rule, "│"), 1)
+		}
+		w -= width + 1
+		c = c.Sub(0, 0, w, h)
 	}
 	if rows := a.answers.rows(a, w); len(rows) > 0 {
 		n := min(len(rows), max(h-2, 1))
@@ -286,18 +305,17 @@ func queueLine(head, prompt, right string, w int) text.Line {
 // composerRows draws what is being written, and puts the cursor there.
 func (a *App) composerRows(c term.Canvas) {
 	w, h := c.Size()
-	lines, x, y := a.composing().rows(max(1, w-3))
-	from := max(0, min(y-h+1, len(lines)-h))
-	for i := range min(h, len(lines)-from) {
+	lines, x, y := a.main().rows(max(1, w-3), h)
+	for i := range min(h, len(lines)) {
 		head := "  "
-		if from+i == 0 {
+		if i == 0 {
 			head = "› "
 		}
 		c.Put(0, i, text.Of(text.Dim, head), 2)
-		c.Put(2, i, lines[from+i], w-2)
+		c.Put(2, i, lines[i], w-2)
 	}
-	if !a.answers.focused && a.panel == nil {
-		c.SetCursor(2+x, y-from)
+	if !a.inSide && !a.answers.focused && a.panel == nil {
+		c.SetCursor(2+x, y)
 	}
 }
 
@@ -381,20 +399,15 @@ func (a *App) confinement() lead.Confinement {
 // taskWords count the lead's tasks by what they do.
 func (a *App) taskWords() (out []string) {
 	b := a.bot()
-	if b == nil {
-		return nil
-	}
-	tasks := lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), nil)
-	if len(tasks) == 0 {
+	tasks := a.tasks()
+	if b == nil || len(tasks) == 0 {
 		return nil
 	}
 	count := map[live.State]int{}
 	approvals := len(b.Waits)
 	for _, t := range tasks {
-		if tb := a.world.Bot(t.Name); tb != nil {
-			count[tb.State(false)]++
-			approvals += len(tb.Waits)
-		}
+		count[t.State(false)]++
+		approvals += len(t.Waits)
 	}
 	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
 	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {

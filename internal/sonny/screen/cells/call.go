@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/screen/diff"
 	"agent/protocol"
 )
 
@@ -33,7 +34,9 @@ type ToolCall struct {
 	why    string
 	shell  *shellResult
 
-	args arguments
+	args   arguments
+	did    []*diff.File // to files, once diffed
+	diffed bool
 }
 
 // Step is a part of a served call that was asked about.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/screen/diff"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -305,62 +306,41 @@ func (c *ToolCall) diffs() bool {
 
 // changed counts the lines that the call adds and removes, by its own record.
 func (c *ToolCall) changed() (added, removed int) {
-	switch c.Name {
-	case "write":
-		return countLines(c.args.Content), 0
-	case "edit":
-		return countLines(c.args.New), countLines(c.args.Old)
-	case "apply_patch":
-		for line := range strings.SplitSeq(c.args.Patch, "\n") {
-			if strings.HasPrefix(line, "+") {
-				added++
-			} else if strings.HasPrefix(line, "-") {
-				removed++
-			}
-		}
+	for _, f := range c.files() {
+		added, removed = added+f.Added, removed+f.Removed
 	}
 	return added, removed
 }
 
-func countLines(s string) int {
-	if s == "" {
-		return 0
+// files are what the call does to each file, as its own arguments say: a diff shows what
+// the call did, not the file as it is now (sonny.md 8.6).
+func (c *ToolCall) files() []*diff.File {
+	if c.diffed {
+		return c.did
 	}
-	return strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
+	c.diffed = true
+	switch c.Name {
+	case "edit":
+		c.did = []*diff.File{diff.Edit(c.args.Path, c.args.Old, c.args.New, 0)}
+	case "write":
+		c.did = []*diff.File{diff.Write(c.args.Path, nil, c.args.Content)}
+	case "apply_patch":
+		c.did = diff.Patch(c.args.Patch)
+	}
+	return c.did
 }
 
 // diff is what the call did.
-func (c *ToolCall) diff(width int) []text.Line {
-	switch c.Name {
-	case "edit":
-		return append(signed(c.args.Old, "- ", text.Del, width), signed(c.args.New, "+ ", text.Add, width)...)
-	case "write":
-		return signed(c.args.Content, "+ ", text.Add, width)
-	}
-	var out []text.Line
-	for line := range strings.SplitSeq(strings.TrimRight(c.args.Patch, "\n"), "\n") {
-		role := text.Plain
-		if strings.HasPrefix(line, "+") {
-			role = text.Add
-		} else if strings.HasPrefix(line, "-") {
-			role = text.Del
-		} else if strings.HasPrefix(line, "*** ") {
-			role = text.Dim
+func (c *ToolCall) diff(width int) (out []text.Line) {
+	in := []text.Span{{Text: "  ", Chrome: true}}
+	files := c.files()
+	for _, f := range files {
+		if len(files) > 1 {
+			out = append(out, text.Of(text.Dim, "  "+termsafe.OneLine(f.Path())).Cut(width))
 		}
-		out = append(out, text.Wrap([]text.Span{{Text: clean(line), Role: role}}, indent(width))...)
-	}
-	return out
-}
-
-func signed(s, sign string, role text.Role, width int) []text.Line {
-	if s == "" {
-		return nil
-	}
-	var out []text.Line
-	for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
-		out = append(out, text.Wrap([]text.Span{{Text: clean(line), Role: role}}, text.Frame{
-			Width: width, First: []text.Span{{Text: "    " + sign, Role: role, Chrome: true}}, Rest: []text.Span{{Text: "      ", Chrome: true}},
-		})...)
+		for _, line := range diff.Unified(f, max(10, width-2), diff.Options{Words: true}).Lines {
+			out = append(out, text.Line{Spans: append(in[:1:1], line.Spans...), End: line.End})
+		}
 	}
 	return out
 }

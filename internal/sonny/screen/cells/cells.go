@@ -4,8 +4,10 @@
 package cells
 
 import (
+	"slices"
 	"time"
 
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -107,6 +109,7 @@ type Transcript struct {
 	// Now is the clock, for how long things took; nil: time.Now.
 	Now func() time.Time
 
+	o     md.Options
 	cells []*Cell
 	calls map[string]*ToolCall
 	home  map[*ToolCall]*Cell
@@ -117,9 +120,9 @@ type Transcript struct {
 
 }
 
-// New is an empty transcript.
-func New() *Transcript {
-	return &Transcript{calls: map[string]*ToolCall{}, home: map[*ToolCall]*Cell{}}
+// New is an empty transcript, whose replies are drawn as o says.
+func New(o md.Options) *Transcript {
+	return &Transcript{o: o, calls: map[string]*ToolCall{}, home: map[*ToolCall]*Cell{}}
 }
 
 func (t *Transcript) now() time.Time {
@@ -156,6 +159,33 @@ func (t *Transcript) Changed(call *ToolCall) {
 	if c := t.home[call]; c != nil {
 		c.Changed()
 	}
+}
+
+// Source is the Markdown of the newest reply, and Code the nth block of code of the
+// newest reply that has so many, counted from 1; "" for none.
+func (t *Transcript) Source() string {
+	for i := len(t.cells) - 1; i >= 0; i-- {
+		if c := t.cells[i]; c.Kind == Reply {
+			return c.doc.source.String()
+		}
+	}
+	return ""
+}
+
+func (t *Transcript) Code(n int) string {
+	for i := len(t.cells) - 1; i >= 0; i-- {
+		if c := t.cells[i]; c.Kind == Reply {
+			if code, ok := c.doc.md.Code(n); ok {
+				return code
+			}
+		}
+	}
+	return ""
+}
+
+// Replied reports whether the model has said or done anything.
+func (t *Transcript) Replied() bool {
+	return slices.ContainsFunc(t.cells, func(c *Cell) bool { return c.Kind == Reply || c.Kind == Call || c.Kind == Reads })
 }
 
 // Height is how many lines the whole transcript has.

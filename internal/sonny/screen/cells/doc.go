@@ -3,48 +3,35 @@ package cells
 import (
 	"strings"
 
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/text"
 )
 
-// doc is a reply's text, laid out for one width at a time.
+// doc is a reply: its Markdown, and its text as it came.
 type doc struct {
+	md     *md.Doc
 	source strings.Builder
-	width  int
-	lines  []text.Line
-	open   bool
 }
 
-func whole(s string) *doc {
-	d := &doc{}
-	d.source.WriteString(clean(s))
+func newDoc(o md.Options) *doc { return &doc{md: md.New(o)} }
+
+func wholeDoc(o md.Options, s string) *doc {
+	d := newDoc(o)
+	d.append(s)
+	d.md.Finish()
 	return d
 }
 
-func streaming() *doc { return &doc{open: true} }
-
 func (d *doc) append(s string) {
-	d.source.WriteString(clean(s))
-	d.width = 0
+	d.source.WriteString(s)
+	d.md.Append(s)
 }
 
-func (d *doc) text() string { return d.source.String() }
+// least is the narrowest that Markdown is laid out for, in cells.
+const least = 8
 
-func (d *doc) layout(width int) {
-	if d.width == width {
-		return
-	}
-	d.width, d.lines = width, nil
-	for _, line := range strings.Split(strings.TrimRight(d.source.String(), "\n"), "\n") {
-		d.lines = append(d.lines, text.Wrap([]text.Span{{Text: line, Role: text.Bot}}, text.Frame{Width: width})...)
-	}
-}
-
-func (d *doc) height(width int) int {
-	d.layout(width)
-	return len(d.lines)
-}
+func (d *doc) height(width int) int { return d.md.Lines(max(width, least)) }
 
 func (d *doc) slice(width, from, to int) []text.Line {
-	d.layout(width)
-	return d.lines[from:to]
+	return d.md.Slice(max(width, least), from, to)
 }

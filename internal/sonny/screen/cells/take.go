@@ -32,7 +32,7 @@ func (t *Transcript) Item(node, turn int64, item json.RawMessage, about About, s
 				t.add(&Cell{Kind: Thought, Node: node, Turn: turn, Text: clean(p.Text), Took: t.thoughtTook()})
 			}
 		case items.Assistant:
-			t.add(&Cell{Kind: Reply, Node: node, Turn: turn, doc: whole(p.Text)})
+			t.add(&Cell{Kind: Reply, Node: node, Turn: turn, doc: wholeDoc(t.o, p.Text)})
 		case items.Call:
 			t.planned(node, turn, p)
 		case items.Result:
@@ -81,7 +81,7 @@ func (t *Transcript) Delta(turn int64, thinking bool, s string) {
 		return
 	}
 	if t.reply == nil {
-		t.reply = t.add(&Cell{Kind: Reply, Turn: turn, Live: true, doc: streaming()})
+		t.reply = t.add(&Cell{Kind: Reply, Turn: turn, Live: true, doc: newDoc(t.o)})
 		if t.thought != nil {
 			t.thought.Took = t.now().Sub(t.since)
 			t.thought.Changed()
@@ -217,18 +217,7 @@ func (t *Transcript) Event(e *protocol.Event) {
 	}
 }
 
-// Past tells how a turn ended that was loaded with the history: what is known of it
-// there is its status alone.
-func (t *Transcript) Past(turn protocol.Turn) {
-	switch turn.Status {
-	case protocol.StatusFailed:
-		t.Fail(turn.Turn, "the turn failed", "")
-	case protocol.StatusInterrupted:
-		t.Notice(turn.Turn, "interrupted", "")
-	}
-}
-
-// Ended tells how a turn ended that was watched.
+// Ended tells how a turn ended, where that needs a word.
 func (t *Transcript) Ended(turn int64, status, code, detail string) {
 	switch status {
 	case protocol.StatusFailed:

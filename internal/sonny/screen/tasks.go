@@ -1,0 +1,32 @@
+package screen
+
+import (
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/live"
+)
+
+// kin are the tasks of the bot on screen, as they were derived last.
+type kin struct {
+	of   int64
+	at   int // the world's Kin then
+	list []*live.Bot
+}
+
+// tasks are the bots under the one on screen (sonny.md 5.3), by name.
+func (a *App) tasks() []*live.Bot {
+	b := a.bot()
+	if b == nil {
+		return nil
+	}
+	k := &a.kin
+	if k.of == b.Record.ID && k.at == a.world.Kin {
+		return k.list
+	}
+	*k = kin{of: b.Record.ID, at: a.world.Kin}
+	for _, t := range lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), nil) {
+		if tb := a.world.Bot(t.Name); tb != nil {
+			k.list = append(k.list, tb)
+		}
+	}
+	return k.list
+}
