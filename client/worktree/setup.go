@@ -46,6 +46,10 @@ type SetupOptions struct {
 
 	// Scratch is a private folder, out of every agent's reach. With Shown.
 	Scratch string
+
+	// Started is told the setup's process, the leader of a group, so that it can be
+	// ended with its maker. nil: nobody is.
+	Started func(pid int)
 }
 
 // Setup runs the source's .agents/setup in the worktree, as the person and in no
@@ -87,7 +91,7 @@ func (t *Tree) runSetup(ctx context.Context, o SetupOptions, path string, comman
 	err = retryBusy(func() error {
 		cmd := command(limited)
 		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.Path, env, o.Output, o.Output
-		return runGroup(cmd)
+		return runGroup(cmd, o.Started)
 	})
 	switch {
 	case context.Cause(ctx) != nil:
@@ -132,12 +136,15 @@ func command(ctx context.Context, path string) *exec.Cmd {
 
 // runGroup runs a command in a process group of its own, which is killed when its
 // context ends or when it fails.
-func runGroup(cmd *exec.Cmd) error {
+func runGroup(cmd *exec.Cmd, started func(pid int)) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = outputDelay
 	if err := cmd.Start(); err != nil {
 		return err
+	}
+	if started != nil {
+		started(cmd.Process.Pid)
 	}
 	err := cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {

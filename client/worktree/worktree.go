@@ -42,6 +42,10 @@ type Request struct {
 	// config may name programs for git to run, and an agent may have written it. It
 	// is called before anything else is asked of the repository. nil: trust any.
 	Trust func(p *Plan) error
+
+	// Started is told the process, the leader of a group, of the git that makes the
+	// worktree, so that it can be ended with its maker. nil: nobody is.
+	Started func(pid int)
 }
 
 // RootOf is the folder of a store's worktrees. Stores in different folders never
@@ -67,9 +71,10 @@ type Plan struct {
 
 	GitDir string // the checkout's own git folder
 
-	sub  string // Folder below Source, "" for Source itself
-	root string
-	git  git.Program
+	sub     string // Folder below Source, "" for Source itself
+	root    string
+	git     git.Program
+	started func(pid int)
 }
 
 // Find looks for the repository and resolves the request. It makes nothing.
@@ -80,7 +85,7 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 	if err := CheckName(r.Name); err != nil {
 		return nil, err
 	}
-	p := &Plan{Path: filepath.Join(r.Root, r.Name), Branch: r.Branch, root: r.Root}
+	p := &Plan{Path: filepath.Join(r.Root, r.Name), Branch: r.Branch, root: r.Root, started: r.Started}
 	if p.Branch == "" {
 		p.Branch = "agent/" + r.Name
 	}
@@ -212,7 +217,7 @@ func (p *Plan) Add(ctx context.Context) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{Path: p.Path, Branch: p.Branch, plan: p}
-	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
+	_, err := p.git.With(ctx, git.Options{Started: p.started}, p.Source, "--git-dir="+p.GitDir, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
 	if err == nil {
 		t.GitDir, err = t.ownGitDir()
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +32,12 @@ type desk struct {
 
 func newDesk(t *testing.T, options ...sonnytest.Option) *desk {
 	t.Helper()
-	h := sonnytest.Fresh(t, options...)
+	return deskOf(t, sonnytest.Fresh(t, options...))
+}
+
+// deskOf starts the daemon of a home.
+func deskOf(t *testing.T, h *sonnytest.Home) *desk {
+	t.Helper()
 	d := &desk{Home: h, t: t}
 	var cancel context.CancelFunc
 	d.ctx, cancel = context.WithTimeout(context.Background(), 3*patience)
@@ -261,4 +267,24 @@ func (d *desk) bots() (names []string) {
 		}
 	}
 	return names
+}
+
+// anyCall are the calls that wait for the host.
+var anyCall = client.ApprovalFilter{Tag: tools.Tag}
+
+// kill ends a companion as a crash would, and waits for the next one.
+func (d *desk) kill(name string) {
+	d.t.Helper()
+	before := d.companion(name)
+	if before.PID == nil {
+		d.t.Fatalf("%s does not run", name)
+	}
+	pid := int(*before.PID)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		d.t.Fatal(err)
+	}
+	d.Until("another "+name, func() bool {
+		now := d.companion(name)
+		return now.PID != nil && int(*now.PID) != pid
+	})
 }

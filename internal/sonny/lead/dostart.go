@@ -8,6 +8,7 @@ import (
 
 	"agent/client/instructions"
 	"agent/client/worktree"
+	"agent/internal/place"
 	"agent/protocol"
 )
 
@@ -25,6 +26,7 @@ func (t *TaskStart) Do(ctx context.Context) (*TaskStarted, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.held = h
 	started, err := t.carryOut(ctx, h)
 	h.release(protocol.CodeOf(err) != outcomeUnknown)
 	return started, err
@@ -88,12 +90,19 @@ func (t *TaskStart) makeTree(ctx context.Context, h *held) (*worktree.Tree, erro
 	}
 	err = tree.Setup(ctx, worktree.SetupOptions{
 		Output: t.by.Output, Keys: t.by.Keys, Limit: t.by.Settings.Tasks.SetupTimeout,
-		Shown: t.Setup, Scratch: startingDir(t.by.Sonny),
+		Shown: t.Setup, Scratch: startingDir(t.by.Sonny), Started: t.started,
 	})
 	if err != nil {
 		return nil, undone(tree, err)
 	}
 	return tree, nil
+}
+
+// started notes a program of the start's, so that one that outlives us is ended before
+// what it works on is undone.
+func (t *TaskStart) started(pid int) {
+	t.held.Group = place.GroupOf(pid)
+	_ = t.held.write() // without it that program goes on for a moment, if we are killed
 }
 
 // sameSetup refuses a source that got a setup, or another one, since it was resolved.

@@ -59,6 +59,7 @@ type marker struct {
 	Key   string            `json:"key"` // the brief's request id
 	Tree  worktree.Leftover `json:"tree"`
 	Has   bool              `json:"has_tree"`
+	Group place.Group       `json:"group"` // of the program that runs for the start
 
 	// What the answer says besides.
 	Setup       string `json:"setup"`
@@ -214,6 +215,9 @@ func (m *marker) finish(ctx context.Context, c *client.Client, b *protocol.Bot) 
 func (m *marker) undo(ctx context.Context) error {
 	if !m.Has {
 		return nil
+	}
+	if err := m.Group.Kill(); err != nil {
+		return err
 	}
 	tree, err := m.Tree.Tree()
 	if err != nil {

@@ -87,6 +87,7 @@ type TaskStart struct {
 
 	by    *TaskStarter
 	tools []string // nil: the lead's
+	held  *held    // while Do runs
 }
 
 // TaskStarted is the answer to a start.
@@ -247,7 +248,7 @@ func (s *TaskStarter) plan(ctx context.Context, t *TaskStart, r TaskRequest) err
 	if err == nil {
 		t.Tree, err = worktree.Find(ctx, worktree.Request{
 			Name: r.Name, Branch: "agent/" + t.Bot, Folder: t.Workspace, Base: r.Base,
-			Root: filepath.Join(worktree.RootOf(s.Store), s.Project), Trust: s.trust,
+			Root: filepath.Join(worktree.RootOf(s.Store), s.Project), Trust: s.trust, Started: t.started,
 		})
 	}
 	if errors.Is(err, protocol.WorktreeNeedsGit) && !asked && r.Base == "" {
