@@ -156,7 +156,7 @@ func TestTheHostIsKilled(t *testing.T) {
 		d := newDesk(t)
 		bot := d.lead(d.Repo("demo", nil), lead.Full)
 		s := d.starter(bot)
-		s.Client = d.losingAnswer(`"op":"create"`)
+		s.Client = d.losingAnswer(`"op":"create"`, "demo.build")
 		start, err := s.Resolve(d.ctx, lead.TaskRequest{Name: "build", Brief: "say: done"})
 		if err != nil {
 			t.Fatal(err)
@@ -169,12 +169,16 @@ func TestTheHostIsKilled(t *testing.T) {
 }
 
 // losing is a client whose connection ends before the first line with a text is sent.
-func (d *desk) losing(text string) *client.Client { return d.cut(text, false) }
+func (d *desk) losing(text string) *client.Client { return d.cut(text, nil) }
 
-// losingAnswer is one whose connection ends after that line was sent.
-func (d *desk) losingAnswer(text string) *client.Client { return d.cut(text, true) }
+// losingAnswer is one whose connection ends after that line was sent and has made a bot.
+func (d *desk) losingAnswer(text, bot string) *client.Client {
+	return d.cut(text, func() {
+		d.Until("the bot", func() bool { _, err := d.c.Inspect(d.ctx, bot); return err == nil })
+	})
+}
 
-func (d *desk) cut(text string, after bool) *client.Client {
+func (d *desk) cut(text string, after func()) *client.Client {
 	c := &client.Client{Target: d.c.Target}
 	var done atomic.Bool
 	c.Dial = func(ctx context.Context, socket string) (net.Conn, error) {
@@ -193,7 +197,7 @@ func (d *desk) cut(text string, after bool) *client.Client {
 type cutConn struct {
 	net.Conn
 	text  string
-	after bool
+	after func() // nil: the line is not sent
 	done  *atomic.Bool
 }
 
@@ -201,15 +205,11 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	if !strings.Contains(string(p), c.text) || c.done.Swap(true) {
 		return c.Conn.Write(p)
 	}
-	if c.after {
+	if c.after != nil {
 		if n, err := c.Conn.Write(p); err != nil {
 			return n, err
 		}
-		// The daemon answers once it has committed: then the bot is there.
-		one := make([]byte, 1)
-		if _, err := c.Conn.Read(one); err != nil {
-			return 0, err
-		}
+		c.after()
 	}
 	c.Conn.Close()
 	return 0, errors.New("cut off")

@@ -90,7 +90,7 @@ func (t *TaskStart) makeTree(ctx context.Context, h *held) (*worktree.Tree, erro
 	}
 	err = tree.Setup(ctx, worktree.SetupOptions{
 		Output: t.by.Output, Keys: t.by.Keys, Limit: t.by.Settings.Tasks.SetupTimeout,
-		Shown: t.Setup, Scratch: startingDir(t.by.Sonny), Started: t.started,
+		Shown: t.Setup, Scratch: scratchOf(t.held.path), Started: t.started,
 	})
 	if err != nil {
 		return nil, undone(tree, err)

@@ -117,7 +117,11 @@ func (t *TaskStart) hold(ctx context.Context) (*held, error) {
 	if t.Tree != nil {
 		h.Has, h.Tree = true, t.Tree.Leftover()
 	}
-	if err := h.write(); err != nil {
+	err = h.write()
+	if err == nil && t.Setup != nil {
+		err = place.MakePrivateDir(scratchOf(path))
+	}
+	if err != nil {
 		h.release(true)
 		return nil, err
 	}
@@ -139,6 +143,7 @@ func (h *held) write() error {
 
 // release gives the name up. done takes the marker away: nothing is left to be settled.
 func (h *held) release(done bool) {
+	os.RemoveAll(scratchOf(h.path))
 	if done {
 		os.Remove(h.path)
 		os.Remove(h.path + ".lock")
@@ -191,8 +196,12 @@ func settleMarker(ctx context.Context, c *client.Client, path string) (*TaskStar
 	if err != nil {
 		return nil, err
 	}
+	os.RemoveAll(scratchOf(path))
 	return done, os.Remove(path)
 }
+
+// scratchOf is where a start keeps the copy of the setup that it runs.
+func scratchOf(marker string) string { return marker + ".d" }
 
 // made reports whether a bot of the name is the one that the start made.
 func (m *marker) made(b *protocol.Bot) bool {
