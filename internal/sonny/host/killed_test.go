@@ -360,7 +360,7 @@ func TestWhereTasksWork(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	t.Run("CO-125 a denial is read, a denied step changes nothing", func(t *testing.T) {
+	t.Run("a denial is read, and a denied step changes nothing", func(t *testing.T) {
 		t.Parallel()
 		d := newDesk(t)
 		dir := d.Repo("demo", nil)

@@ -69,9 +69,13 @@ var plainTitle = strings.NewReplacer("#", "##", "%", "%%")
 // open opens a pane and runs the command in it. The pane first holds a program that
 // does nothing, so that it is told to stay before the command can have ended.
 func (t *tmuxAt) open(ctx context.Context, shell string, a *paneArgs) (pane, error) {
+	window, err := t.run(ctx, "display-message", "-p", "-t", t.pane, "#{window_id}")
+	if err != nil {
+		return pane{}, err
+	}
 	args := map[string][]string{
 		"right": {"split-window", "-h", "-t", t.pane}, "down": {"split-window", "-v", "-t", t.pane},
-		"tab": {"new-window", "-a", "-t", t.pane},
+		"tab": {"new-window", "-a", "-t", window},
 	}[a.Where]
 	if !a.Focus {
 		args = append(args, "-d")
