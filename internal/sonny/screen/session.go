@@ -355,7 +355,6 @@ func (s *session) ended(e *protocol.Event) {
 	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
 		return
 	}
-	s.tr.Void()
 	code, detail := "", ""
 	if d.Error != nil {
 		code = string(*d.Error)

@@ -50,6 +50,11 @@ type Cell struct {
 
 	Live bool // more comes
 
+	taken  bool // Take gave it as a whole
+	told   bool // or some of it, or of what streamed before it
+	blocks int  // of a reply: those that were given
+	plain  bool // of a reply: it was given as it was written
+
 	unfolded *bool // by the person's hand
 	cache    []text.Line
 	cached   Look
@@ -116,7 +121,7 @@ type Transcript struct {
 	thought *Cell // what streams now
 	reply   *Cell
 	since   time.Time // when the thinking began
-
+	heirs   []*Cell   // what streamed, for the durable cells in its place
 }
 
 // New is an empty transcript, whose replies are drawn as o says.
