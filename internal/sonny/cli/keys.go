@@ -17,7 +17,13 @@ func (a *app) keysVerb() *cobra.Command {
 		Use:   "keys [--toml]",
 		Short: "Print the key map",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.keys(asTOML) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w, err := a.look(cmd, "")
+			if err != nil {
+				return err
+			}
+			return a.keys(w.config.TUI.Keys, asTOML)
+		},
 	}
 	cmd.Flags().BoolVar(&asTOML, "toml", false, "as the [tui.keys] of a config")
 	return cmd
@@ -25,14 +31,7 @@ func (a *app) keysVerb() *cobra.Command {
 
 // keys prints the map, and says what is wrong with the person's own bindings. Where one
 // conflicts, what is printed are the defaults, and the verb fails.
-func (a *app) keys(asTOML bool) error {
-	var own map[string][]string
-	if a.ownKeys != nil {
-		var err error
-		if own, err = a.ownKeys(); err != nil {
-			return err
-		}
-	}
+func (a *app) keys(own map[string][]string, asTOML bool) error {
 	m, faults := keys.New(own)
 	write := m.WriteTable
 	if asTOML {

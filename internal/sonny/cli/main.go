@@ -66,9 +66,6 @@ type app struct {
 	stdout, stderr io.Writer
 	flags          globals
 	json           bool // failures as JSON: a verb's --json
-
-	// ownKeys reads [tui.keys] of the config; nil where there is none.
-	ownKeys func() (map[string][]string, error)
 }
 
 func (a *app) main(ctx context.Context, args []string) int {

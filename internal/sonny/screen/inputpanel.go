@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"agent/internal/sonny/screen/term"
-	"agent/internal/sonny/screen/text"
 )
 
 // inputPanel asks for one line of text.
@@ -20,8 +19,9 @@ func (p *inputPanel) hints() []string { return []string{"Enter take it", "Esc le
 func (p *inputPanel) view(a *App, c term.Canvas) {
 	w, _ := c.Size()
 	c.Put(0, 0, titledRule(p.title, "", w), w)
-	c.Put(2, 2, text.Join(text.Span{Text: "› ", Role: text.Dim}, text.Span{Text: p.field.text(), Role: text.User}), w-2)
-	c.SetCursor(4+text.Width(p.field.text()), 2)
+	line, x := p.field.line("› ", w-4)
+	c.Put(2, 2, line, w-2)
+	c.SetCursor(2+x, 2)
 }
 
 func (p *inputPanel) key(a *App, k term.Key) bool {
@@ -32,7 +32,7 @@ func (p *inputPanel) key(a *App, k term.Key) bool {
 		}
 	case "esc":
 	default:
-		p.field.key(k.Name, k.Text)
+		p.field.key(a.o.Keys, k)
 		return false
 	}
 	a.panel = p.back

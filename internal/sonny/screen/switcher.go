@@ -35,7 +35,7 @@ const maxSwitched = 200
 // openSwitcher lists every bot, to be found by typing.
 func (a *App) openSwitcher() {
 	p := &listPanel{
-		title: "go to", filter: &composer{}, typing: true, empty: "no bot is called so",
+		name: "switcher", title: "go to", filter: &composer{}, typing: true, empty: "no bot is called so",
 		hint: []string{"Enter open", "Alt+Enter beside"},
 	}
 	p.rows = func(a *App) []listRow {
@@ -124,17 +124,17 @@ var scopes = []string{"this folder", "this project", "all"}
 func (a *App) openSessions(filter string) {
 	p := &sessionsPanel{page: &lead.Page{}}
 	p.read(a)
-	p.title, p.empty = "sessions of this folder", "no sessions here yet"
+	p.name, p.title, p.empty = "sessions", "sessions of this folder", "no sessions here yet"
 	p.hint = []string{"Enter open", "r rename", "x archive", "X show archived", "d delete", "Tab scope"}
 	p.head = text.Of(text.Dim, sessionHead())
 	p.rows = func(a *App) []listRow { return p.list(a) }
 	p.detail = func(a *App, r listRow, w int) []text.Line { return p.folderOf(a, r) }
 	p.keys = map[string]func(*App, listRow) bool{
-		"enter": func(a *App, r listRow) bool { return p.open(a, r) },
-		"x":     func(a *App, r listRow) bool { p.archive(a, r); return false },
-		"X":     func(a *App, r listRow) bool { p.archived = !p.archived; return false },
-		"r":     func(a *App, r listRow) bool { p.rename(a, r); return false },
-		"d":     func(a *App, r listRow) bool { p.remove(a, r); return false },
+		"enter":            func(a *App, r listRow) bool { return p.open(a, r) },
+		"session_archive":  func(a *App, r listRow) bool { p.archive(a, r); return false },
+		"session_archived": func(a *App, r listRow) bool { p.archived = !p.archived; return false },
+		"session_rename":   func(a *App, r listRow) bool { p.rename(a, r); return false },
+		"session_delete":   func(a *App, r listRow) bool { p.remove(a, r); return false },
 	}
 	if filter != "" {
 		p.filter = &composer{}

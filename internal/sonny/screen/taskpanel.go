@@ -28,7 +28,7 @@ func (a *App) openTasks() {
 		lead = a.session.bot
 	}
 	a.panel = &listPanel{
-		title: "tasks of " + lead, empty: "no tasks yet: the lead starts them, or /task NAME BRIEF",
+		name: "tasks", title: "tasks of " + lead, empty: "no tasks yet: the lead starts them, or /task NAME BRIEF",
 		right: func() string { return fmt.Sprint(len(a.tasks())) },
 		hint:  []string{"Enter peek", "o open", "s stop"},
 		head:  text.Of(text.Dim, text.Pad("NAME", 22)+text.Pad("STATE", 14)+text.Pad("BRANCH", 24)+"TIME"),
@@ -40,9 +40,9 @@ func (a *App) openTasks() {
 			return rows
 		},
 		keys: map[string]func(*App, listRow) bool{
-			"enter": func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
-			"o":     func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
-			"s":     func(a *App, r listRow) bool { a.stopBot(r.id); return false },
+			"enter":     func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
+			"task_open": func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
+			"task_stop": func(a *App, r listRow) bool { a.stopBot(r.id); return false },
 		},
 		detail: func(a *App, r listRow, w int) []text.Line {
 			t := a.world.Bot(r.id)
