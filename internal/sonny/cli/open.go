@@ -71,7 +71,10 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		}
 		return err
 	}
-	t, err := term.Open(a.terminal(w))
+	if options.Mode, options.Why, err = mode(w.config, os.Getenv); err != nil {
+		return err
+	}
+	t, err := term.Open(a.terminal(w, options.Mode))
 	if err != nil {
 		return err
 	}
@@ -149,10 +152,11 @@ func (w *around) rules(bot int64) *protocol.Rules {
 }
 
 // terminal are the options of the terminal itself.
-func (a *app) terminal(w *around) term.Options {
+func (a *app) terminal(w *around, m screen.Mode) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
+		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}

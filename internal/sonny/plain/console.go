@@ -19,8 +19,8 @@ type Console struct {
 	Now   func() time.Time // nil: time.Now
 
 	line    line
-	bound   int64 // the question that was open when the line was begun; 0: none
-	open    int64 // the question that is printed and not answered; 0: none
+	bound   string // the question that was open when the line was begun; "": none
+	open    string // the question that is printed and not answered; "": none
 	waiting []output
 	since   time.Time // when the first of them came
 }
@@ -28,15 +28,15 @@ type Console struct {
 // output is what is printed together.
 type output struct {
 	lines  []string
-	opened int64 // it is the question of this number; 0: it is none
+	opened string // it is this question; "": it is none
 }
 
 // Typed is a line that was finished.
 type Typed struct {
 	Text string
-	// Question is the one that was on the screen before the line was begun, 0 for none:
+	// Question is the one that was on the screen before the line was begun, "" for none:
 	// a line answers that one and no other (sonny.md 14).
-	Question int64
+	Question string
 }
 
 func (c *Console) now() time.Time {
@@ -51,18 +51,18 @@ func (c *Console) now() time.Time {
 func (c *Console) Print(lines ...string) { c.print(output{lines: lines}) }
 
 // Ask prints a question. Lines that are begun after it are its answers.
-func (c *Console) Ask(number int64, lines ...string) {
-	c.print(output{lines: lines, opened: number})
+func (c *Console) Ask(id string, lines ...string) {
+	c.print(output{lines: lines, opened: id})
 }
 
 // Closed says that a question is no longer open. One that was not printed yet is not
 // printed any more.
-func (c *Console) Closed(number int64) {
-	if c.open == number {
-		c.open = 0
+func (c *Console) Closed(id string) {
+	if c.open == id {
+		c.open = ""
 	}
 	for i := range c.waiting {
-		if c.waiting[i].opened == number {
+		if c.waiting[i].opened == id {
 			c.waiting[i] = output{}
 		}
 	}
@@ -90,7 +90,7 @@ func (c *Console) out(o output) {
 		return
 	}
 	c.Write(strings.Join(o.lines, "\r\n") + "\r\n")
-	if o.opened != 0 {
+	if o.opened != "" {
 		c.open = o.opened
 	}
 }
@@ -181,7 +181,7 @@ func (c *Console) enter() (Typed, bool) {
 		return Typed{}, false
 	}
 	done := Typed{Text: message, Question: c.bound}
-	c.bound = 0
+	c.bound = ""
 	c.flush()
 	return done, true
 }

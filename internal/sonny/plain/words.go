@@ -6,7 +6,6 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/sonny/screen/cells"
-	"agent/protocol"
 )
 
 // The labels that lines begin with.
@@ -141,40 +140,38 @@ func Shown(c *cells.ToolCall) []string {
 	return Labelled(Result, strings.Join(rest, "\n"))
 }
 
-// Question is a call that waits for the person, whole, with its choices (sonny.md 9.1).
+// Question is what waits for the person's word, whole, with its choices (sonny.md 9).
 type Question struct {
-	Bot, Folder string
-	Call        *protocol.Approval
-	Command     string // what would run or be done, of as many lines as it has
-	Rule        string // the words of the rule that choice 2 writes; "": it is not offered
-	Limit       string // when it expires, in words; "": never
-	More        int    // others that wait
+	Head    string   // who wants what, a sentence without its end
+	Body    []string // all there is to know of it, line by line
+	Choices []Choice // in their order
+	Limit   string   // when it expires, in words; "": never
+	More    int      // others that wait
 }
 
-// Lines are the question as it is printed.
+// Choice is one answer to a question.
+type Choice struct {
+	Number int
+	Does   string
+	Words  string // what is typed after the number, "REASON"; "": nothing is
+	Maybe  bool   // it may be left out
+}
+
+// Lines are the question as it is printed. Its texts are made harmless here.
 func (q *Question) Lines() []string {
-	head := fmt.Sprintf("%s: %s %s", Needs, termsafe.OneLine(q.Bot), wants(q.Call))
-	if q.Folder != "" {
-		head += " in " + termsafe.OneLine(q.Folder)
-	}
-	out := []string{head + ":"}
-	for line := range strings.SplitSeq(strings.TrimRight(q.Command, "\n"), "\n") {
+	out := []string{Needs + ": " + termsafe.OneLine(q.Head) + ":"}
+	for _, line := range q.Body {
 		out = append(out, "  "+termsafe.OneLine(line))
 	}
-	if !q.Call.Whole() {
-		out = append(out, "  some of it is too long to be shown here")
+	numbers := make([]string, 0, len(q.Choices))
+	for _, c := range q.Choices {
+		number := fmt.Sprint(c.Number)
+		numbers = append(numbers, number)
+		if c.Words != "" && !c.Maybe {
+			number += " " + c.Words
+		}
+		out = append(out, "  "+number+" "+termsafe.OneLine(c.Does))
 	}
-	for _, t := range q.Call.Target {
-		out = append(out, "  it wants "+termsafe.OneLine(t))
-	}
-	if q.Call.Justification != "" {
-		out = append(out, "  reason it gave: "+termsafe.OneLine(q.Call.Justification))
-	}
-	out = append(out, "  it runs with all your permissions", "  1 allow once")
-	if q.Rule != "" {
-		out = append(out, "  2 allow, and stop asking for "+termsafe.OneLine(q.Rule)+` in this session ("2 all": every bot, every folder)`)
-	}
-	out = append(out, "  3 deny", "  4 REASON deny with a reason")
 	limit := "no time limit"
 	if q.Limit != "" {
 		limit = "expires in " + q.Limit
@@ -182,47 +179,38 @@ func (q *Question) Lines() []string {
 	if q.More > 0 {
 		limit += fmt.Sprintf(", %d more wait", q.More)
 	}
-	return append(out, limit+". answer "+q.numbers()+", then Enter:")
+	return append(out, limit+". answer "+listed(numbers)+", then Enter:")
 }
 
-func (q *Question) numbers() string {
-	if q.Rule == "" {
-		return "1, 3 or 4"
-	}
-	return "1 to 4"
-}
-
-func wants(c *protocol.Approval) string {
-	switch c.Cause {
-	case "escalation", "outside_write":
-		return "wants to run outside the sandbox"
-	case "rule_prompt":
-		return "asks, since a rule of yours wants it,"
-	case "served", "step":
-		return "wants to use " + termsafe.OneLine(c.Name)
-	}
-	return "asks"
-}
-
-// Choice is an answer to a Question.
-type Choice struct {
-	Number int    // 1 to 4
-	All    bool   // of 2: every bot, every folder
-	Reason string // of 4
-}
-
-// ChoiceOf reads a line as an answer. ok is false for a line that is none: it is a
-// message.
-func ChoiceOf(line string) (c Choice, ok bool) {
-	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	rest = strings.TrimSpace(rest)
+// listed are numbers as a sentence names them: 1 to 4, or 1, 3 or 4.
+func listed(numbers []string) string {
+	n := len(numbers)
 	switch {
-	case (word == "1" || word == "3") && rest == "":
-		return Choice{Number: int(word[0] - '0')}, true
-	case word == "2" && (rest == "" || rest == "all"):
-		return Choice{Number: 2, All: rest == "all"}, true
-	case word == "4":
-		return Choice{Number: 4, Reason: rest}, true
+	case n == 0:
+		return "with Enter"
+	case n == 1:
+		return numbers[0]
+	case numbers[0] == "1" && numbers[n-1] == fmt.Sprint(n):
+		return "1 to " + numbers[n-1]
 	}
-	return Choice{}, false
+	return strings.Join(numbers[:n-1], ", ") + " or " + numbers[n-1]
+}
+
+// Answer reads a line as one of the question's choices, with the words after its number.
+// ok is false for a line that is none: it is a message.
+func (q *Question) Answer(line string) (c Choice, words string, ok bool) {
+	number, words, _ := strings.Cut(strings.TrimSpace(line), " ")
+	words = strings.TrimSpace(words)
+	for _, c := range q.Choices {
+		if fmt.Sprint(c.Number) == number && (words == "" || c.Words != "") {
+			return c, words, true
+		}
+	}
+	return Choice{}, "", false
+}
+
+// Looks reports whether a line looks like an answer, to whatever question.
+func Looks(line string) bool {
+	number, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return len(number) == 1 && number[0] >= '1' && number[0] <= '9'
 }

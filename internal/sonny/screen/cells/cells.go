@@ -4,6 +4,7 @@
 package cells
 
 import (
+	"slices"
 	"time"
 
 	"agent/internal/sonny/screen/md"
@@ -157,6 +158,18 @@ func (t *Transcript) add(c *Cell) *Cell {
 
 // Call is a tool call by its id; nil for none.
 func (t *Transcript) Call(id string) *ToolCall { return t.calls[id] }
+
+// LastCall is the newest call that has ended; nil for none.
+func (t *Transcript) LastCall() *ToolCall {
+	for i := len(t.cells) - 1; i >= 0; i-- {
+		for _, call := range slices.Backward(t.cells[i].Calls) {
+			if call.done {
+				return call
+			}
+		}
+	}
+	return nil
+}
 
 // Changed makes the cell of a call be laid out anew.
 func (t *Transcript) Changed(call *ToolCall) {
