@@ -21,6 +21,9 @@ type fake struct {
 	// goroutine.
 	handle func(s *fakeSession, r protocol.Request)
 
+	// ended, when set, is called at the end of a session, before it is closed.
+	ended func()
+
 	mu       sync.Mutex
 	ready    protocol.Ready
 	listener net.Listener
@@ -115,6 +118,9 @@ func (f *fake) accept(l net.Listener) {
 
 func (f *fake) serve(s *fakeSession) {
 	defer func() {
+		if f.ended != nil {
+			f.ended()
+		}
 		s.conn.Close()
 		close(s.ended)
 		f.mu.Lock()

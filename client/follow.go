@@ -59,14 +59,21 @@ type follower struct {
 	store    string // the store's identity, once known
 	botID    int64  // the bot's, once known
 	attached bool   // it followed once
-	tries    int    // failures since it last followed
+	tries    int    // failures since it last came on
 }
 
 func (f *follower) run(ctx context.Context) error {
+	life := f.c.untilClose()
+	ctx, cancel := within(ctx, life)
+	defer cancel()
 	for {
-		err := f.attach(ctx)
-		if !f.o.Reconnect || ctx.Err() != nil || !lost(err) {
+		began, from := time.Now(), f.last
+		err := f.attach(ctx, life)
+		if !f.o.Reconnect || ctx.Err() != nil || life.Err() != nil || !lost(err) {
 			return err
+		}
+		if f.last > from || time.Since(began) > longestBackoff {
+			f.tries = 0 // one that follows and fails at once is still failing
 		}
 		f.tries++
 		f.c.logf("follow %s: %v; attempt %d", f.bot, protocol.CodeOf(err), f.tries)
@@ -91,8 +98,8 @@ func lost(err error) bool {
 }
 
 // attach follows over one connection until that ends.
-func (f *follower) attach(ctx context.Context) error {
-	s, err := f.c.Session(ctx)
+func (f *follower) attach(ctx, life context.Context) error {
+	s, err := f.c.open(ctx, life, true)
 	if err != nil {
 		return err
 	}
@@ -103,7 +110,6 @@ func (f *follower) attach(ctx context.Context) error {
 	if err := s.Do(ctx, protocol.OpFollow, &protocol.Follow{Bot: f.bot, After: f.last}, nil); err != nil {
 		return err
 	}
-	f.tries = 0
 	if f.attached {
 		again := &protocol.Event{Kind: protocol.KindReconnected, Bot: f.bot}
 		if !f.yield(again, nil) {
@@ -216,7 +222,9 @@ func finishedEvent(bot string, out *protocol.Outcome) (*protocol.Event, error) {
 // Run submits s, follows its turn and returns the outcome. each, when not
 // nil, sees every event of the bot on the way, from the submission's own event
 // on; its error stops following (not the turn) and is returned. A turn that
-// fails is an Outcome, not an error.
+// fails is an Outcome, not an error. After an error, such as daemon_disconnected,
+// Run with the same s goes on with the turn, if it was recorded, and shows each all
+// of it again.
 func (c *Client) Run(ctx context.Context, s *protocol.Submit, each func(*protocol.Event) error) (*protocol.Outcome, error) {
 	sub, err := c.Submit(ctx, s)
 	if err != nil {

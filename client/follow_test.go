@@ -366,3 +366,32 @@ func TestRun(t *testing.T) {
 		}
 	})
 }
+
+// A daemon that lets itself be followed and fails at once is asked less and less
+// often, and one that came on is asked soon again.
+func TestFollowWaitsLongerForADaemonThatFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	var l log
+	var fails atomic.Int64
+	f := newFake(t, func(s *fakeSession, r protocol.Request) {
+		l.follow(s, r)
+		if fails.Add(1) == 4 {
+			l.add("B", 1, protocol.KindMessage, protocol.Message{Node: 1})
+		}
+		s.write([]byte("no message\n"))
+	})
+	var tries []int
+	ctx, cancel := context.WithCancel(t.Context())
+	o := FollowOptions{Reconnect: true, Backoff: func(attempt int) time.Duration {
+		if tries = append(tries, attempt); len(tries) == 6 {
+			cancel()
+		}
+		return 0
+	}}
+	if err := allOf(f.client(t).Follow(ctx, "*", o)); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+	if want := []int{1, 2, 3, 1, 2, 3}; !slices.Equal(tries, want) {
+		t.Errorf("the tries were %v, want %v", tries, want)
+	}
+}

@@ -29,6 +29,7 @@ type around struct {
 	config  *config.Config
 	notices []config.Notice
 	folder  *lead.Folder
+	state   config.State
 	tmux    term.Tmux // around the screen; asked for that alone
 }
 
@@ -46,6 +47,9 @@ func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
 		return nil, err
 	}
 	if err := a.settings(w); err != nil {
+		return nil, err
+	}
+	if err := w.readState(); err != nil {
 		return nil, err
 	}
 	store := a.flags.store
@@ -66,6 +70,16 @@ func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {
 		folder = filepath.Join(a.flags.cd, folder)
 	}
 	return lead.Locate(ctx, folder)
+}
+
+// readState takes what Sonny remembers. A damaged file is a notice.
+func (w *around) readState() error {
+	state, notice, err := config.LoadState(filepath.Join(w.sonny, "state.json"))
+	if notice != nil {
+		w.notices = append(w.notices, *notice)
+	}
+	w.state = state
+	return err
 }
 
 // settings resolves them in the order of precedence (sonny.md 2).

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,10 +35,18 @@ func (a *app) open(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !isTerminal(a.stdin) || !isTerminal(a.stdout) {
-		return protocol.Fail(notATerminal, "the screen needs a terminal on its input and output; sonny exec runs a prompt without one")
+	if err := a.needsTerminal(); err != nil {
+		return err
 	}
-	return a.show(cmd, o)
+	return a.show(cmd, o, lead.KindLead)
+}
+
+// needsTerminal refuses the screen where there is none.
+func (a *app) needsTerminal() error {
+	if isTerminal(a.stdin) && isTerminal(a.stdout) {
+		return nil
+	}
+	return protocol.Fail(notATerminal, "the screen needs a terminal on its input and output; sonny exec runs a prompt without one")
 }
 
 func isTerminal(stream any) bool {
@@ -46,14 +55,26 @@ func isTerminal(stream any) bool {
 }
 
 // show reaches the daemon and runs the screen on the terminal.
-func (a *app) show(cmd *cobra.Command, o opening) error {
+func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 	w, err := a.look(cmd, o.folder)
 	if err != nil {
 		return err
 	}
+	if there, err := w.hasProvider(); w.socket {
+		// A named daemon has its own.
+	} else if err != nil {
+		return err
+	} else if !there {
+		if err := a.setupScreen(cmd.Context(), w); err != nil {
+			return err
+		}
+		if w, err = a.look(cmd, o.folder); err != nil { // the model was set
+			return err
+		}
+	}
 	freshSkills(w)
 	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
-	options, err := a.screenOptions(w)
+	options, err := a.screenOptions(w, kind)
 	if err != nil {
 		return err
 	}
@@ -95,7 +116,7 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 }
 
 // screenOptions are what the settings and the folder say.
-func (a *app) screenOptions(w *around) (*screen.Options, error) {
+func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) {
 	settings, err := w.lead()
 	if err != nil {
 		return nil, err
@@ -105,22 +126,29 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 		return nil, err
 	}
 	m, faults := keys.New(w.config.TUI.Keys)
+	role, served := "lead", tools.Lead
+	if kind == lead.KindHome {
+		role, served = "home", tools.Home
+		settings.Home()
+	}
 	return &screen.Options{
-		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
-		Model: w.config.Model, Effort: w.config.Effort, Models: list,
+		Kind: kind, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
+		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {
-			c, err := compose(w, project, "lead")
+			c, err := compose(w, project, role)
 			if err != nil {
 				return "", "", err
 			}
 			return c.Text, parts(c), nil
 		},
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
-		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
+		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
 		Notify:      notifications(&w.config.Notifications, w.tmux),
 		Notices:     said(w.notices, faults),
+		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }
@@ -144,6 +172,11 @@ func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
 		lines = append(lines, f.Error())
 	}
 	return lines
+}
+
+// picked keeps the model that was picked, for the next lead.
+func (w *around) picked(model string) {
+	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
 // rules are the person's command rules, and those of a session.

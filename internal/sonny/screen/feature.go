@@ -33,6 +33,7 @@ func features() []feature {
 		switchCommands,
 		taskCommands,
 		notifying,
+		startCommands,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/plain"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
 
@@ -62,6 +63,21 @@ func (a *App) questionID() string {
 	}
 	return callKey(a.answers.current())
 }
+
+// questionRows are what the panel says of the call on screen, without its choices;
+// choiceRows are those.
+func (a *App) questionRows(w int) []text.Line {
+	rows := a.answers.rows(a, w)
+	return rows[:max(0, len(rows)-choicesAt)]
+}
+
+func (a *App) choiceRows(w int) []text.Line {
+	rows := a.answers.rows(a, w)
+	return tail(rows, choicesAt)
+}
+
+// choicesAt is how many rows of the panel are its choices.
+const choicesAt = 4
 
 // question is the call that waits, in the words of the plain mode.
 func (a *App) question() *plain.Question {

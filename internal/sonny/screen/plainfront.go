@@ -22,6 +22,7 @@ const (
 	stateEvery = 10 * time.Second // changes of state are printed that often at most
 	spokenPast = 12               // entries of an older history that are printed as it opens
 	moreOfPast = 40               // and those that are asked for, at a time
+	wideRow    = 400              // cells that a row of the screen is laid out for, to be read as a sentence
 )
 
 // plainFront says what happens in lines (sonny.md 14). Everything that a panel shows is
@@ -32,7 +33,8 @@ type plainFront struct {
 
 	first   bool // the first line is printed
 	start   *startScreen
-	session *session // whose transcript is printed
+	summary map[string]bool // rows of it that were printed
+	session *session        // whose transcript is printed
 	past    [][]string
 	said    int      // notices that were printed
 	sent    []string // messages that were typed here and stand on the screen
@@ -177,15 +179,14 @@ func (f *plainFront) earlier(most int, asked bool) {
 // sayStart says what the start screen shows, once it is filled in, and why it cannot go
 // on where it cannot.
 func (f *plainFront) sayStart(a *App) {
-	st := a.start
-	if st == nil || st == f.start || st.making || st.lead == "" && st.failed == nil || st.parts == "" && st.failed == nil {
+	if a.start != f.start {
+		f.start, f.summary = a.start, map[string]bool{}
+	}
+	if a.start == nil {
 		return
 	}
-	f.start = st
-	frame := term.NewFrame(200, 40)
-	st.view(a, frame.All())
-	for _, row := range rowsOf(frame) {
-		f.con.Print(plain.Notice + ": " + row)
+	for _, row := range a.start.news(a, wideRow, f.summary) {
+		f.con.Print(plain.Notice + ": " + spoken(row.String()))
 	}
 }
 

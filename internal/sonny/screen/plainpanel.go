@@ -57,7 +57,7 @@ func panelLines(a *App) []string {
 	case lister:
 		return listLines(a, p.asList())
 	}
-	frame := term.NewFrame(200, 60)
+	frame := term.NewFrame(wideRow, 60)
 	a.panel.view(a, frame.All())
 	out := plain.Labelled("panel", strings.Join(rowsOf(frame), "\n"))
 	return append(out, "  keys: "+strings.Join(a.panel.hints(), ", ")+". type a key's name, then Enter. an empty line closes.")

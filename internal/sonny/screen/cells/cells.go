@@ -200,6 +200,11 @@ func (t *Transcript) Code(n int) string {
 	return ""
 }
 
+// Replied reports whether the model has said or done anything.
+func (t *Transcript) Replied() bool {
+	return slices.ContainsFunc(t.cells, func(c *Cell) bool { return c.Kind == Reply || c.Kind == Call || c.Kind == Reads })
+}
+
 // Height is how many lines the whole transcript has.
 func (t *Transcript) Height(l Look) int {
 	total := 0

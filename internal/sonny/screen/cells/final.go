@@ -153,3 +153,11 @@ func (c *ToolCall) Output() []string {
 
 // wide is a width at which nothing that is read aloud is wrapped, in cells.
 const wide = 4000
+
+// Taken is the newest item that Take has given, with all before it; 0 for none.
+func (t *Transcript) Taken() (node int64) {
+	for _, c := range t.cells[:t.untaken()] {
+		node = max(node, c.Node)
+	}
+	return node
+}
