@@ -2,7 +2,6 @@ package cells
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (s *Step) Words() string { return strings.TrimSpace(s.line().String()) }
 
 // SpanWords is a duration in words: 1 second, 6 seconds, 2 minutes 5 seconds.
 func SpanWords(d time.Duration) string {
-	total := max(0, int(math.Round(d.Seconds())))
+	total := max(0, int(d.Seconds()+0.5))
 	count := func(n int, word string) string {
 		if n == 1 {
 			return "1 " + word
