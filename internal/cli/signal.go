@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"agent/internal/outlet"
 	"agent/protocol"
 
 	"golang.org/x/sys/unix"
@@ -120,24 +121,14 @@ func (a *app) watchOutput(ctx context.Context) context.Context {
 	if !ok {
 		return ctx
 	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+	gone := outlet.Gone(f)
+	if gone == nil {
 		return ctx
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	fd := int32(f.Fd())
 	go func() {
-		for {
-			fds := []unix.PollFd{{Fd: fd}}
-			_, err := unix.Poll(fds, -1)
-			if err == unix.EINTR {
-				continue
-			}
-			if err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-				cancel(errOutputClosed)
-			}
-			return
-		}
+		<-gone
+		cancel(errOutputClosed)
 	}()
 	return ctx
 }

@@ -28,6 +28,7 @@ type around struct {
 	config  *config.Config
 	notices []config.Notice
 	folder  *lead.Folder
+	ownOnly bool // nothing of the folder's is used
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
@@ -71,9 +72,11 @@ func (a *app) settings(w *around) (err error) {
 	if w.path, err = config.Path(os.Environ()); err != nil {
 		return err
 	}
-	project, err := config.FindProject(w.folder.Home)
-	if err != nil {
-		return err
+	var project *config.Project
+	if w.ownOnly = a.ownOnly; !w.ownOnly {
+		if project, err = config.FindProject(w.folder.Home); err != nil {
+			return err
+		}
 	}
 	w.config, w.notices, err = config.Resolve(config.Sources{
 		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),

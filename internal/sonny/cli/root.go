@@ -32,6 +32,7 @@ type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
 var verbs = []verb{
+	(*app).execVerb,
 	(*app).configVerb,
 	(*app).memoryVerb,
 	(*app).skillsVerb,
