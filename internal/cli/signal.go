@@ -114,21 +114,26 @@ func (p spot) facts(err error) error {
 	return err
 }
 
-// watchOutput ends ctx when the reader of stdout goes away, also while there
-// is nothing to write. Only a pipe or a socket can lose its reader.
+// watchOutput ends ctx when the reader of stdout goes away.
 func (a *app) watchOutput(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a.onOutputClosed(cancel)
+	return ctx
+}
+
+// onOutputClosed calls gone when the reader of stdout goes away, also while there
+// is nothing to write. Only a pipe or a socket can lose its reader.
+func (a *app) onOutputClosed(gone context.CancelCauseFunc) {
 	f, ok := a.stdout.(*os.File)
 	if !ok {
-		return ctx
+		return
 	}
-	gone := outlet.Gone(f)
-	if gone == nil {
-		return ctx
+	closed := outlet.Gone(f)
+	if closed == nil {
+		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		<-gone
-		cancel(errOutputClosed)
+		<-closed
+		gone(errOutputClosed)
 	}()
-	return ctx
 }

@@ -303,8 +303,7 @@ func feeds(f *os.File) bool {
 
 // ground is what a run stands on: the settings, the folder, the daemon.
 func (a *app) ground(ctx context.Context, cmd *cobra.Command, f *execFlags, row lead.Row) (*headless.Ground, error) {
-	a.ownOnly = f.ownOnly
-	w, err := a.look(cmd, "")
+	w, err := a.lookAt(cmd, "", f.ownOnly)
 	if err != nil {
 		return nil, err
 	}

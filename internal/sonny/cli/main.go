@@ -67,7 +67,6 @@ type app struct {
 	flags          globals
 	args           []string
 	json           bool // failures as JSON: a verb's --json
-	ownOnly        bool // nothing of the folder's is used: exec's --ignore-folder-files
 }
 
 func (a *app) main(ctx context.Context, args []string) int {

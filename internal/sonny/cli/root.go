@@ -27,11 +27,13 @@ type globals struct {
 	logContent            bool
 }
 
-// verb makes one subcommand of an app. Each file of a verb adds its own to verbs.
+// verb makes one subcommand of an app.
 type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
 var verbs = []verb{
+	(*app).homeVerb,
+	(*app).setupVerb,
 	(*app).execVerb,
 	(*app).configVerb,
 	(*app).memoryVerb,
@@ -39,6 +41,7 @@ var verbs = []verb{
 	(*app).rolesVerb,
 	(*app).envVerb,
 	(*app).instructionsVerb,
+	(*app).keysVerb,
 }
 
 func (a *app) root() *cobra.Command {

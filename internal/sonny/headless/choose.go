@@ -313,7 +313,7 @@ func rowOf(b *protocol.Bot) string {
 }
 
 // prepare readies the bot for the turn: its rules, its budget, who judges its calls.
-func (r *run) prepare(ctx context.Context) error {
+func (r *run) prepare(ctx context.Context, stats *protocol.Stats) error {
 	if !r.made {
 		if err := r.freshRules(ctx); err != nil {
 			return err
@@ -323,7 +323,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	if lead.Confined(r.bot).Gate == lead.Auto {
-		return r.judged(ctx)
+		return r.judged(ctx, stats)
 	}
 	return nil
 }
@@ -370,10 +370,9 @@ func (r *run) uncap(ctx context.Context) error {
 
 // judged sees to it that somebody judges the bot's calls. A companion that is down is
 // started again; the prompt is sent all the same, since an unjudged call only expires.
-func (r *run) judged(ctx context.Context) error {
-	stats, err := r.c.Stats(ctx)
-	if err != nil || slices.Contains(stats.Approvers, lead.Auto.Tag()) {
-		return err
+func (r *run) judged(ctx context.Context, stats *protocol.Stats) error {
+	if slices.Contains(stats.Approvers, lead.Auto.Tag()) {
+		return nil
 	}
 	const approver = "approver"
 	if slices.ContainsFunc(stats.Companions, func(c protocol.Companion) bool { return c.Name == approver && c.PID == nil }) {

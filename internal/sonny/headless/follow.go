@@ -19,14 +19,14 @@ type item struct {
 // lostFor is how long a daemon that went away may be gone.
 const lostFor = 10 * time.Second
 
-// follow starts to follow all bots from the moment of the connection on: the bot's tasks
-// are others. What it returns ends it and waits for it.
-func (r *run) follow(ctx context.Context) func() {
+// follow starts to follow all bots from a cursor on: the bot's tasks are others. What it
+// returns ends it and waits for it.
+func (r *run) follow(ctx context.Context, after int64) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	r.events = make(chan item, 64)
 	done := make(chan struct{})
 	var since time.Time
-	o := client.FollowOptions{After: r.Link.Ready.Cursor, Reconnect: true, Backoff: func(attempt int) time.Duration {
+	o := client.FollowOptions{After: after, Reconnect: true, Backoff: func(attempt int) time.Duration {
 		if attempt == 1 {
 			since = time.Now()
 		}

@@ -192,11 +192,15 @@ func (r *run) whole(ctx context.Context, begun chan struct{}) (*Result, error) {
 	}
 	r.out.on(r.bot.Name, 0)
 	r.tellSession()
-	if err := r.prepare(ctx); err != nil {
+	stats, err := r.c.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.prepare(ctx, stats); err != nil {
 		return nil, err
 	}
 	r.family = newFamily(r.bot.ID)
-	stop := r.follow(ctx)
+	stop := r.follow(ctx, stats.Cursor)
 	defer stop()
 	close(begun)
 	return r.turns(ctx)

@@ -218,7 +218,7 @@ func (p *answers) reasonKey(a *App, k term.Key) {
 	case "esc":
 		p.reason = nil
 	default:
-		p.reason.key(k.Name, k.Text)
+		p.reason.key(a.o.Keys, k)
 	}
 }
 
@@ -352,6 +352,6 @@ func facts(a *App, c *protocol.Approval) []string {
 	if c.ExpiresMS == nil {
 		return append(out, "no time limit")
 	}
-	left := time.UnixMilli(*c.ExpiresMS).Sub(a.o.Now())
+	left := time.UnixMilli(*c.ExpiresMS).Sub(a.o.Clock())
 	return append(out, "expires in "+cells.Span(max(0, left)))
 }

@@ -10,10 +10,10 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
-	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 )
 
@@ -24,9 +24,9 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
-	SetTheme(theme.Theme)
 	AskBackground()
 	Bell()
+	Send(string) bool
 	Copy(string) bool
 	Suspend()
 	Resume() error
@@ -35,6 +35,7 @@ type Terminal interface {
 // Options are what the screen is opened with.
 type Options struct {
 	Term   Terminal
+	Kind   lead.Kind // of a bot that is made: a lead, or the home bot
 	Link   *connect.Link
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
@@ -61,12 +62,16 @@ type Options struct {
 	Prompt string // sent once the lead is open
 
 	Markdown md.Options
-	Theme    string // of the settings: auto, a built-in one's name, or a file's
+	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
+	Notices  []string                                            // said when the screen opens
 
 	Version string
 	Motion  bool
-	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
-	Now     func() time.Time
+	Keys    *keys.Map // nil: the defaults
+	Notify  Notify
+	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
+	Now     func() time.Time // what keys and notices go by; nil: time.Now
+	Clock   func() time.Time // what is shown goes by; nil: Now
 }
 
 // frameEvery is how often streamed text is drawn at most (sonny.md 7.3).
@@ -94,21 +99,28 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
-	lastKey   time.Time
-	leaving   time.Time // ctrl+c asked once
-	quit      bool
-	dirty     bool
-	drawn     time.Time
-	actions   map[string]func(*App)
-	commands  []slashCommand
-	hear      []func(*App, *live.Bot, *protocol.Event)
-	greet     []func(*App, *session)
-	wake      chan struct{}
-	calls     chan func() // what runs beside the loop, back with its answer
-	running   sync.WaitGroup
-	frameDue  *time.Timer
-	clockDue  *time.Timer
-	loadedAll bool
+	telling     telling
+	leader      keys.Leader
+	chord       string    // by which the action at hand was called
+	escaped     time.Time // the first of two presses of Esc
+	shut        time.Time // when something was closed or interrupted last
+	lastKey     time.Time
+	leaving     time.Time // ctrl+c asked once
+	quit        bool
+	dirty       bool
+	drawn       time.Time
+	actions     map[string]func(*App)
+	commands    []slashCommand
+	hear        []func(*App, *live.Bot, *protocol.Event)
+	greet       []func(*App, *session)
+	sent        []func(*App, string)
+	wake        chan struct{}
+	calls       chan func() // what runs beside the loop, back with its answer
+	running     sync.WaitGroup
+	frameDue    *time.Timer
+	clockDue    *time.Timer
+	loadedAll   bool
+	askedModels bool
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
@@ -117,12 +129,21 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Keys == nil {
+		o.Keys = keys.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = o.Now
+	}
+	if o.Kind == "" {
+		o.Kind = lead.KindLead
+	}
 	if o.Over == 0 {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
-	a.world.Now = o.Now
+	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	defer a.running.Wait()
 	defer cancel()
@@ -141,6 +162,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		})
 	})
 	a.assemble()
+	for _, line := range o.Notices {
+		a.notes.say(line)
+	}
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
@@ -266,7 +290,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)
-	a.world.Now = a.o.Now
+	a.world.Now = a.o.Clock
 }
 
 // event takes one event of the daemon's.

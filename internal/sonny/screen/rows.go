@@ -34,7 +34,7 @@ var rowCommands = feature{
 // nextRow steps the lead's row.
 func (a *App) nextRow() {
 	if a.session == nil {
-		a.o.Settings.Row, a.o.Settings.Sandbox = a.o.Settings.Row.Next(), ""
+		a.chooseRow(a.o.Settings.Row.Next())
 		return
 	}
 	row := a.confinement().Row()
