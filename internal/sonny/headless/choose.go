@@ -103,9 +103,7 @@ func (r *run) fork(ctx context.Context) error {
 		return err
 	}
 	r.made = true
-	r.kept = f.Session
-	r.kept.BotID, r.kept.Bot, r.kept.Kind, r.kept.ForkOf = r.bot.ID, r.bot.Name, lead.KindFork, f.BotID
-	r.kept.Title, r.kept.Archived, r.kept.Pinned = "", false, false
+	r.kept = f.Forked(r.bot)
 	return r.keep()
 }
 

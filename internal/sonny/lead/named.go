@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"agent/client"
@@ -108,4 +109,27 @@ func firstTitle(ctx context.Context, c *client.Client, bot string) string {
 		return ""
 	}
 	return TitleOf(page.Turns[0].Prompt)
+}
+
+// ForkName is the name of a bot that is forked from another: SOURCE-fork, else with a
+// number after it.
+func ForkName(source string, taken func(string) bool) string {
+	for n := 1; ; n++ {
+		name := source + "-fork"
+		if n > 1 {
+			name += "-" + strconv.Itoa(n)
+		}
+		if !taken(name) {
+			return name
+		}
+	}
+}
+
+// Forked is what is kept of a fork of this session.
+func (f *Found) Forked(bot *protocol.Bot) Session {
+	s := f.Session
+	s.BotID, s.Bot, s.Kind, s.ForkOf = bot.ID, bot.Name, KindFork, f.BotID
+	s.Title, s.Archived, s.Pinned, s.Before = "", false, false, nil
+	s.Opened, s.Seen, s.SeenAt = time.Time{}, 0, time.Time{}
+	return s
 }
