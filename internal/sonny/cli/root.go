@@ -53,6 +53,7 @@ var verbs = []verb{
 	(*app).unpauseVerb,
 	(*app).keysVerb,
 	(*app).completionVerb,
+	(*app).companionVerb,
 }
 
 func (a *app) root() *cobra.Command {
