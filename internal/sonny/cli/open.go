@@ -152,7 +152,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		settings.Home()
 	}
 	return &screen.Options{
-		Kind: kind, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Kind: kind, Own: w.own, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
 		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
 		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {

@@ -61,6 +61,7 @@ type Options struct {
 	Rules       func(bot int64) *protocol.Rules
 	ClientTools []protocol.ClientTool
 
+	Own    bool   // the folder's own files are left out
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
