@@ -35,6 +35,7 @@ type Terminal interface {
 // Options are what the screen is opened with.
 type Options struct {
 	Term   Terminal
+	Kind   lead.Kind // of a bot that is made: a lead, or the home bot
 	Link   *connect.Link
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
@@ -68,8 +69,9 @@ type Options struct {
 	Motion  bool
 	Keys    *keys.Map // nil: the defaults
 	Notify  Notify
-	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
-	Now     func() time.Time
+	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
+	Now     func() time.Time // what keys and notices go by; nil: time.Now
+	Clock   func() time.Time // what is shown goes by; nil: Now
 }
 
 // frameEvery is how often streamed text is drawn at most (sonny.md 7.3).
@@ -130,12 +132,18 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Keys == nil {
 		o.Keys = keys.Default()
 	}
+	if o.Clock == nil {
+		o.Clock = o.Now
+	}
+	if o.Kind == "" {
+		o.Kind = lead.KindLead
+	}
 	if o.Over == 0 {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
-	a.world.Now = o.Now
+	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	defer a.running.Wait()
 	defer cancel()
@@ -282,7 +290,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)
-	a.world.Now = a.o.Now
+	a.world.Now = a.o.Clock
 }
 
 // event takes one event of the daemon's.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
@@ -38,8 +37,7 @@ type session struct {
 	compose composer
 	held    []string // messages withdrawn by an interrupt
 	turns   int64
-	sending int // submissions without an answer yet
-	since   string
+	sending int           // submissions without an answer yet
 	first   *firstMessage // of a lead that was made just now
 }
 
@@ -60,7 +58,7 @@ func (a *App) openSession(name string, id int64) {
 
 func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
-	s.tr.Now = a.o.Now
+	s.tr.Now = a.o.Clock
 	return s
 }
 
@@ -81,7 +79,7 @@ func (s *session) name() string {
 
 // keep notes in the book that the session was opened.
 func (s *session) keep(a *App) {
-	now := a.o.Now()
+	now := a.o.Clock()
 	store := a.ready.Store.Identity
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
@@ -93,7 +91,7 @@ func (s *session) keep(a *App) {
 			}
 			kept = lead.Session{
 				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: lead.KindLead, Repo: a.o.Folder.Repo, Opened: now,
+				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now,
 			}
 			p.Put(kept)
 			return nil
@@ -406,9 +404,6 @@ func (s *session) working(a *App) bool {
 	b := a.world.Bot(s.bot)
 	return b != nil && b.Turn != 0
 }
-
-// record is the bot's; nil before it was read.
-func (s *session) record(a *App) *live.Bot { return a.world.Bot(s.bot) }
 
 // sessionLoaded goes on with what waited for the transcript.
 func (a *App) sessionLoaded(s *session) {

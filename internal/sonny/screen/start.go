@@ -23,7 +23,6 @@ type startScreen struct {
 	parts   string // what its instructions hold
 	model   string
 	effort  string
-	suggest bool // the model is a suggestion that nobody took yet
 	failed  error
 	making  bool
 }
@@ -71,6 +70,10 @@ func (a *App) choose(bots []protocol.Bot) {
 		}
 		a.notes.say(name + " is gone")
 	}
+	if a.o.Kind == lead.KindHome {
+		a.openHome()
+		return
+	}
 	if !a.o.Fresh {
 		for _, f := range lead.Leads(a.o.Folder.Path, a.ready.Store.Identity, page, bots) {
 			if !f.Gone() {
@@ -99,14 +102,36 @@ func (a *App) fillStart(page *lead.Page) {
 	if taken {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
 	}
+	a.readParts(name)
+	st.sendPrompt(a)
+}
+
+// openHome opens the person's own agent, or the start screen for it.
+func (a *App) openHome() {
+	if b := a.world.Bot(lead.HomeBot); b != nil {
+		a.openSession(b.Record.Name, b.Record.ID)
+		return
+	}
+	a.start.project, a.start.lead = lead.HomeBot, lead.HomeBot
+	a.readParts(lead.HomeBot)
+	a.start.sendPrompt(a)
+}
+
+// readParts finds out what the instructions will hold.
+func (a *App) readParts(project string) {
+	st := a.start
 	do(a, func(context.Context) (string, error) {
-		_, parts, err := a.o.Compose(name)
+		_, parts, err := a.o.Compose(project)
 		return parts, err
 	}, func(parts string, err error) {
 		if st.parts = parts; err != nil {
 			st.failed = err
 		}
 	})
+}
+
+// sendPrompt sends the command line's message.
+func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
 		a.o.Prompt = ""
@@ -218,9 +243,7 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 	}
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
-		for _, l := range text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2}) {
-			rows = append(rows, l)
-		}
+		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
 	}
 	for y, row := range rows {
 		if y < h {
@@ -245,6 +268,9 @@ var asks = map[lead.Row]string{
 	lead.Look:   "look: nothing asks and nothing changes; it reads and plans",
 	lead.Full:   "full: nothing is confined and nobody is asked",
 }
+
+// Asks is a row in a sentence of consequence.
+func Asks(row string) string { return asks[lead.Row(row)] }
 
 func (st *startScreen) writes(a *App, p *lead.Plan) string {
 	switch p.Sandbox() {

@@ -230,7 +230,7 @@ func sessionRow(a *App, f lead.Found) listRow {
 		text.Span{Text: text.Pad(cells.OneLine(titleOf(f)), 25) + " "},
 		text.Span{Text: text.Pad(cells.OneLine(f.Bot), 15) + " "},
 		text.Span{Text: text.Pad(state, 13) + " ", Role: role},
-		text.Span{Text: ago(a.o.Now(), f.Opened), Role: text.Dim},
+		text.Span{Text: ago(a.o.Clock(), f.Opened), Role: text.Dim},
 	)
 	return listRow{id: fmt.Sprint(f.BotID), line: line, match: titleOf(f) + " " + f.Bot + " " + f.Folder}
 }

@@ -117,7 +117,6 @@ type Transcript struct {
 	thought *Cell // what streams now
 	reply   *Cell
 	since   time.Time // when the thinking began
-
 }
 
 // New is an empty transcript, whose replies are drawn as o says.
