@@ -191,6 +191,7 @@ func settleMarker(ctx context.Context, c *client.Client, path string) (*TaskStar
 	case err == nil && m.made(bot):
 		done, err = m.finish(ctx, c, bot)
 	case err == nil || errors.Is(err, protocol.BotNotFound):
+		forgetTree(filepath.Dir(filepath.Dir(path)), m.Store, m.Bot)
 		err = m.undo(ctx)
 	}
 	if err != nil {
