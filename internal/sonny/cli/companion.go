@@ -180,7 +180,7 @@ func (c *companion) hostSettings(folder string) (host.Settings, error) {
 // opened it without its files.
 func (c *companion) forFolder(folder string) (*config.Config, error) {
 	cfg, err := c.watch.Config()
-	without, trustErr := host.WithoutFiles(filepath.Join(c.agent, "sonny"), folder)
+	without, trustErr := config.OpenedWithout(filepath.Join(c.agent, "sonny", "trust.json"), folder)
 	if err != nil || trustErr != nil || without {
 		return cfg, errors.Join(err, trustErr)
 	}

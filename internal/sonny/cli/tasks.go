@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
 	"agent/client"
 	"agent/client/termsafe"
 	"agent/internal/place"
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
-	"agent/internal/sonny/host"
 	"agent/internal/sonny/lead"
 	"agent/protocol"
 
@@ -266,11 +265,11 @@ func (t *taskDesk) starter() (*lead.TaskStarter, error) {
 	if err != nil {
 		return nil, err
 	}
-	without, err := host.WithoutFiles(filepath.Join(t.w.agent, "sonny"), t.lead.Folder)
+	without, err := config.OpenedWithout(t.w.trustFile(), t.lead.Folder)
 	return &lead.TaskStarter{
 		Client: t.link.Client, Store: t.store, Sonny: t.w.sonny, Lead: t.lead.Record, Project: t.lead.Project,
-		Settings: settings, Compose: host.Composer(home, t.w.config.Skills.Disabled), NoFolderFiles: without,
-		Keys: host.KeyVariables(t.link.Ready),
+		Repo: t.lead.Repo, Settings: settings, Compose: lead.TaskComposer(home, t.w.config.Skills.Disabled), NoFolderFiles: without,
+		Keys: lead.KeyVariables(t.link.Ready),
 	}, err
 }
 
