@@ -215,7 +215,8 @@ func TestThePaceOfUpdates(t *testing.T) {
 	}
 	a := []*news{{bot: "demo.a", turn: 1, state: "completed"}}
 	b := []*news{{bot: "demo.a", turn: 2, state: "completed"}}
-	if keyFor(1, a) != keyFor(1, a) || keyFor(1, a) == keyFor(1, b) || keyFor(1, a) == keyFor(2, a) || !protocol.ValidName(keyFor(1, a)) {
+	same := []*news{{bot: "demo.a", turn: 1, state: "completed"}}
+	if keyFor(1, a) != keyFor(1, same) || keyFor(1, a) == keyFor(1, b) || keyFor(1, a) == keyFor(2, a) || !protocol.ValidName(keyFor(1, a)) {
 		t.Errorf("%s, %s", keyFor(1, a), keyFor(1, b))
 	}
 }
