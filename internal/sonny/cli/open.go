@@ -63,7 +63,10 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
-	t, err := term.Open(a.terminal(w))
+	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
+		return err
+	}
+	t, err := term.Open(a.terminal(w, w.mode))
 	if err != nil {
 		return err
 	}
@@ -114,6 +117,9 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	if options.Bot = o.bot; o.notice != "" {
+		options.Notices = append(options.Notices, o.notice)
+	}
 	options.Start = func(ctx context.Context) error {
 		s, err := reach.Starter()
 		if err == nil {
@@ -121,6 +127,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		}
 		return err
 	}
+	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
@@ -198,10 +205,11 @@ func (w *around) rules(bot int64) *protocol.Rules {
 }
 
 // terminal are the options of the terminal itself.
-func (a *app) terminal(w *around) term.Options {
+func (a *app) terminal(w *around, m screen.Mode) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
+		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}
