@@ -374,10 +374,17 @@ func (a *approver) send(ctx context.Context, call *protocol.Approval, v verdict)
 	return done, true
 }
 
-// stopTurn interrupts a turn and those that its bot queued for itself, which
-// would go on where it was stopped. A turn that has ended already is fine.
+// stopTurn interrupts a turn and those that its bot queued for itself, which would go
+// on where it was stopped. Those in line go first: the first of them begins as soon as
+// the turn has ended. What is queued meanwhile goes after it. A turn that has ended
+// already is fine.
 func (a *approver) stopTurn(ctx context.Context, r *round, why string) {
+	a.stopQueued(ctx, r, why)
 	a.c.Interrupt(ctx, r.bot, r.turn, why)
+	a.stopQueued(ctx, r, why)
+}
+
+func (a *approver) stopQueued(ctx context.Context, r *round, why string) {
 	var own []int64
 	for t, err := range a.c.Turns(ctx, r.bot, r.turn) {
 		if err != nil {
