@@ -34,6 +34,7 @@ type verb func(a *app) *cobra.Command
 var verbs = []verb{
 	(*app).homeVerb,
 	(*app).setupVerb,
+	(*app).doctorVerb,
 	(*app).configVerb,
 	(*app).memoryVerb,
 	(*app).skillsVerb,

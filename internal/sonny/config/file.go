@@ -128,7 +128,7 @@ func (f *fileWalk) wrong(parts []string, confining bool, what string) {
 func (f *fileWalk) secret(parts []string) {
 	name := KeyText(parts)
 	e := protocol.Fail(SecretRefused, f.where(parts)+name+" holds what looks like a secret; put it in ~/.agent/env (sonny env set NAME) and name the variable here")
-	f.notice(name, "%s", e.Detail)
+	f.tell(SecretValue, name, "%s", e.Detail)
 	if f.leak == nil {
 		f.leak = e
 	}
@@ -149,7 +149,7 @@ func (f *fileWalk) unknown(parts []string, value any) {
 	if near := nearest(name); near != "" {
 		what += "; did you mean " + near + "?"
 	}
-	f.notice(name, "%s", what)
+	f.tell(UnknownKey, name, "%s", what)
 	f.turnOff(parts, protocol.Fail(protocol.ConfigInvalid, what))
 }
 
