@@ -69,8 +69,8 @@ type Options struct {
 	Agent    string // the agent program; "" where there is none, and AgentErr says why
 	AgentErr error
 
-	// Dialer is a command that takes a Unix socket's path as one more argument, connects
-	// to it and ends with 0 when it was answered a byte. It is run inside the sandbox.
+	// Dialer is a command that takes a Unix socket's path as one more argument and is
+	// Dial. It is run inside the sandbox.
 	Dialer []string
 
 	Editor     string   // the command that opens files

@@ -233,7 +233,7 @@ func (d *Doctor) chatgpt(context.Context) finding {
 	}
 	at := time.Unix(file.ExpiresAt, 0)
 	if left := at.Sub(d.o.Now()); left > 0 {
-		return okf("signed in; the access token holds for %s and is renewed", left.Round(time.Minute))
+		return okf("signed in; the access token holds for %s and is renewed", left.Truncate(time.Minute))
 	}
 	return warn("the access token ended at "+at.UTC().Format(time.RFC3339)+"; the next request renews it", "when a request says so: "+again)
 }

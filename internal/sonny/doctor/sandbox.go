@@ -17,6 +17,7 @@ import (
 
 	"agent/client"
 	"agent/client/termsafe"
+	"agent/internal/place"
 	"agent/internal/sonny/setup"
 	"agent/protocol"
 )
@@ -206,17 +207,20 @@ func ended(o *protocol.Outcome) error {
 	return e
 }
 
-// callers counts who connects to a Unix socket, and answers each with a byte, so that
-// whoever has the answer has been counted.
+// callers counts who connects to a Unix socket. The connection is closed once it is
+// counted, so that whoever has waited for that has been.
 type callers struct {
-	path  string
-	l     net.Listener
+	path string
+	l    interface {
+		Accept() (net.Conn, error)
+		Close() error
+	}
 	count atomic.Int64
 	wg    sync.WaitGroup
 }
 
 func listen(path string) (*callers, error) {
-	l, err := net.Listen("unix", path)
+	l, err := place.ListenBot(path)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +232,6 @@ func listen(path string) (*callers, error) {
 				return
 			}
 			c.count.Add(1)
-			_, _ = conn.Write([]byte{'y'}) // the caller may have gone
 			conn.Close()
 		}
 	})
@@ -244,20 +247,13 @@ func (c *callers) close() {
 }
 
 // Dial is the command that Options.Dialer names, at its end: it connects to a Unix
-// socket and waits for its byte.
+// socket and waits until that is closed.
 func Dial(ctx context.Context, socket string) error {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	late, _ := ctx.Deadline()
-	if err := conn.SetReadDeadline(late); err != nil {
-		return err
-	}
-	_, err = conn.Read(make([]byte, 1))
+	c := &client.Client{Target: client.Target{Socket: socket}}
+	defer c.Close()
+	_, err := c.Ready(ctx) // nobody says it: what counts is who connected
 	return err
 }
 
