@@ -86,6 +86,9 @@ func (f *fileWalk) value(k *Key, parts []string, value any) {
 	name := KeyText(parts)
 	taken, ok := k.kind.take(value)
 	switch {
+	case !ok && refusedSecret(k, parts, value):
+		f.secret(parts)
+		fallthrough // what it confines is no less wrong
 	case !ok:
 		f.wrong(parts, k.Confining(), fmt.Sprintf("%s%s must be %s", name, shown(value), k.Must()))
 	case refusedSecret(k, parts, value):
