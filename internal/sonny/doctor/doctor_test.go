@@ -39,13 +39,19 @@ func examine(t *testing.T, h *sonnytest.Home, args ...string) examined {
 func examineWith(t *testing.T, h *sonnytest.Home, answers string, args ...string) examined {
 	t.Helper()
 	e := examined{Ran: h.Feed(answers, "sonny", append([]string{"doctor", "--json"}, args...)...), checks: map[string]doctor.Check{}}
+	e.read(t)
+	return e
+}
+
+// read takes the printed report apart.
+func (e *examined) read(t *testing.T) {
+	t.Helper()
 	if err := json.Unmarshal([]byte(e.Stdout), &e.report); err != nil {
 		t.Fatalf("exit %d: %v in %q; stderr: %s", e.Exit, err, e.Stdout, e.Stderr)
 	}
 	for _, c := range e.report.Checks {
 		e.checks[c.ID] = c
 	}
-	return e
 }
 
 // wants fails unless a check has a status and a text in what it says.
@@ -253,7 +259,7 @@ type state struct {
 	id     string
 	status doctor.Status
 	says   []string
-	never  string                                    // must not be printed anywhere
+	never  string                                     // must not be printed anywhere
 	mended func(t *testing.T, h *sonnytest.Home) bool // --fix with every yes leads there; nil: it asks nothing of this check
 }
 

@@ -69,7 +69,11 @@ func fault(status Status, err error, remedy string) finding {
 
 // counted is a number with its noun: "1 rule", "2 rules".
 func counted(n int, noun string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "ch"):
+		noun += "es"
+	default:
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
