@@ -126,7 +126,10 @@ func (p *Plan) repository(ctx context.Context, folder string) (err error) {
 	if p.Common, err = filepath.EvalSymlinks(p.Common); err == nil {
 		p.Source, err = filepath.EvalSymlinks(p.Source)
 	}
-	return err
+	if err != nil {
+		return protocol.Fail(protocol.WorktreeNeedsGit, "git says that the checkout of "+folder+" lies elsewhere, and there is nothing: "+err.Error()+"; is core.worktree set?")
+	}
+	return nil
 }
 
 // exists is worktree_exists.

@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
 
@@ -30,16 +31,28 @@ type around struct {
 	notices []config.Notice
 	folder  *lead.Folder
 	state   config.State
+	own     bool      // the folder's own files are left out
 	tmux    term.Tmux // around the screen; asked for that alone
+	mode    screen.Mode
+	why     string // of the plain mode: what it was chosen by; "" once that was said
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
 func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
+	return a.lookAt(cmd, folder, false)
+}
+
+// lookOutside is look that reads nothing of the folder's own: for what asks first.
+func (a *app) lookOutside(cmd *cobra.Command, folder string) (*around, error) {
+	return a.lookAt(cmd, folder, true)
+}
+
+func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, error) {
 	dir, err := place.MakeAgentDir()
 	if err != nil {
 		return nil, err
 	}
-	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
+	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), own: own, socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
 	if err := place.MakePrivateDir(w.sonny); err != nil {
 		return nil, err
 	}
@@ -87,9 +100,11 @@ func (a *app) settings(w *around) (err error) {
 	if w.path, err = config.Path(os.Environ()); err != nil {
 		return err
 	}
-	project, err := config.FindProject(w.folder.Home)
-	if err != nil {
-		return err
+	var project *config.Project
+	if !w.own {
+		if project, err = config.FindProject(w.folder.Home); err != nil {
+			return err
+		}
 	}
 	w.config, w.notices, err = config.Resolve(config.Sources{
 		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),

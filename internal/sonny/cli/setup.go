@@ -16,7 +16,6 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/keys"
-	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/setup"
 	"agent/protocol"
 
@@ -36,7 +35,7 @@ func (a *app) setupVerb() *cobra.Command {
 				return err
 			}
 			if provider == "" && model == "" && row == "" {
-				return a.setupScreen(cmd.Context(), w)
+				return a.setupAlone(cmd.Context(), w)
 			}
 			return a.setupByFlags(cmd.Context(), w, provider, stdin, yes, map[string]string{"model": model, "row": row})
 		}),
@@ -208,20 +207,11 @@ func (w *around) hasProvider() (bool, error) {
 }
 
 // setupScreen shows the first-run screen. Leaving it without a provider is not_set_up.
-func (a *app) setupScreen(ctx context.Context, w *around) error {
-	if err := a.needsTerminal(); err != nil {
-		return err
-	}
+func (a *app) setupScreen(ctx context.Context, w *around, t screen.Terminal) error {
 	agent, err := agentProgram()
 	if err != nil {
 		return err
 	}
-	t, err := term.Open(a.terminal(w, screen.Full))
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	a.looks(w, t)(t.Background())
 	m, _ := keys.New(w.config.TUI.Keys)
 	first := &screen.FirstRun{
 		Term: t, Keys: m, Version: Version, Facts: a.firstFacts(w),
@@ -239,6 +229,22 @@ func (a *app) setupScreen(ctx context.Context, w *around) error {
 		return err
 	}
 	return protocol.Fail("not_set_up", "no provider is connected; sonny setup asks again, and a key in the environment is taken too")
+}
+
+// setupAlone shows the first-run screen by itself.
+func (a *app) setupAlone(ctx context.Context, w *around) error {
+	if err := a.needsTerminal(); err != nil {
+		return err
+	}
+	t, err := a.openTerminal(w)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	a.looks(w, t)(t.Background())
+	asked, end := w.asking(t)
+	defer end()
+	return a.setupScreen(ctx, w, asked)
 }
 
 // signIn runs agent login chatgpt on the terminal.

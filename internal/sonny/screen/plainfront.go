@@ -25,13 +25,15 @@ const (
 	wideRow    = 400              // cells that a row of the screen is laid out for, to be read as a sentence
 )
 
+// firstLine begins the first line of the plain mode.
+const firstLine = "plain mode, because "
+
 // plainFront says what happens in lines (sonny.md 14). Everything that a panel shows is
 // a list here, answered by its numbers.
 type plainFront struct {
 	con *plain.Console
-	why string
+	why string // what the mode was chosen by, until it was said
 
-	first   bool // the first line is printed
 	start   *startScreen
 	summary map[string]bool // rows of it that were printed
 	session *session        // whose transcript is printed
@@ -83,9 +85,9 @@ func (f *plainFront) due(a *App) time.Time {
 
 // draw prints what there is to say since it was called last.
 func (f *plainFront) draw(a *App) {
-	if !f.first {
-		f.first = true
-		f.con.Print("plain mode, because " + f.why)
+	if f.why != "" {
+		f.con.Print(firstLine + f.why)
+		f.why = ""
 	}
 	f.sayLink(a)
 	f.saySession(a)
