@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"agent/internal/sonny/config"
+	"agent/internal/sonny/crash"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
@@ -38,7 +39,14 @@ func (a *app) openTerminal(w *around) (t *term.Terminal, err error) {
 	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
 		return nil, err
 	}
-	return term.Open(a.terminal(w))
+	w.guard = &crash.Guard{Dir: w.sonny, Version: Version, Out: a.stderr}
+	o := a.terminal(w)
+	o.Crashed = w.guard.Catch
+	w.guard.Restore = func() {}
+	if t, err = term.Open(o); err == nil {
+		w.guard.Restore = t.Close
+	}
+	return t, err
 }
 
 // terminal are the options of the terminal itself.

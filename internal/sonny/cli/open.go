@@ -67,7 +67,9 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 	if err != nil {
 		return err
 	}
+	defer w.guard.Watch()()
 	sitting, err := func() (*screen.Sitting, error) {
+		defer w.guard.Catch()
 		defer t.Close()
 		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
 			return nil, err
@@ -116,7 +118,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
-	options.Mode, options.Why = w.mode, w.why
+	options.Mode, options.Why, options.Crashed = w.mode, w.why, w.guard.Catch
 	options.Start = func(ctx context.Context) error {
 		s, err := reach.Starter()
 		if err == nil {

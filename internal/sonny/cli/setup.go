@@ -240,6 +240,8 @@ func (a *app) setupAlone(ctx context.Context, w *around) error {
 	if err != nil {
 		return err
 	}
+	defer w.guard.Watch()()
+	defer w.guard.Catch()
 	defer t.Close()
 	a.looks(w, t)(t.Background())
 	asked, end := w.asking(t)
