@@ -75,6 +75,8 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		m.Keys("C-k")
 		m.WaitFor("go to")
 		m.Keys("Escape")
+		m.WaitFor("Esc close")
+		m.Keys("Escape")
 		m.WaitGone("go to")
 		m.Resize(100, 30)
 		m.Paste("pasted words")
@@ -270,7 +272,7 @@ func TestWhatAFrameCosts(t *testing.T) {
 	t.Run("SO-55 a word and a key cost their own length, among rows of wide characters", func(t *testing.T) {
 		t.Parallel()
 		s, path := traced(t)
-		send(s, "say: "+strings.Repeat("漢字かな交じり文 ", 40))
+		send(s, "say: "+strings.Repeat("漢字かな交じり文 ", 12))
 		s.WaitFor("done")
 		send(s, "slow: 3")
 		s.WaitFor("word0")

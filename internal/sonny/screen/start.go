@@ -25,6 +25,7 @@ type startScreen struct {
 	effort  string
 	failed  error
 	making  bool
+	due     bool // Enter was pressed before the lead's name was known
 }
 
 // begin decides what is opened, once the bots are known.
@@ -130,11 +131,15 @@ func (a *App) readParts(project string) {
 	})
 }
 
-// sendPrompt sends the command line's message.
+// sendPrompt sends the command line's message, or the one for which Enter came before
+// the lead's name was known.
 func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
-		a.o.Prompt = ""
+		a.o.Prompt, st.due = "", true
+	}
+	if st.due {
+		st.due = false
 		st.send(a)
 	}
 }
@@ -151,7 +156,11 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 // the message in the composer.
 func (st *startScreen) send(a *App) {
 	prompt := strings.TrimRight(st.compose.text(), "\n")
-	if st.making || strings.TrimSpace(prompt) == "" || st.lead == "" {
+	if st.making || strings.TrimSpace(prompt) == "" {
+		return
+	}
+	if st.lead == "" { // it is still looked for
+		st.due = true
 		return
 	}
 	if st.model == "" {

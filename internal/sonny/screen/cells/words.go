@@ -7,7 +7,6 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/sonny/screen/text"
-	"agent/protocol"
 )
 
 // Words are the call in sentences, for who reads it aloud (sonny.md 14): what it is,
@@ -68,7 +67,7 @@ func (s *Step) Words() string { return strings.TrimSpace(s.line().String()) }
 
 // SpanWords is a duration in words: 1 second, 6 seconds, 2 minutes 5 seconds.
 func SpanWords(d time.Duration) string {
-	total := max(0, int(d.Round(time.Second).Seconds()))
+	total := max(0, int(d.Seconds()+0.5))
 	count := func(n int, word string) string {
 		if n == 1 {
 			return "1 " + word
@@ -87,6 +86,3 @@ func SpanWords(d time.Duration) string {
 	}
 	return strings.Join(out, " ")
 }
-
-// Failed is the code that the call's result carries, "" for none.
-func (c *ToolCall) Failed() protocol.Code { return protocol.Code(c.failed) }
