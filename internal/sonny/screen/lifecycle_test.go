@@ -86,6 +86,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		m.Keys("C-c", "C-d")
 		m.WaitFor("open it again: sonny resume demo.lead")
 		stray(t, m.History())
+		m.Until("its first size", func(string) bool { return strings.Contains(m.Stty(), "rows 24; columns 80") })
 		asBefore(t, m, before)
 	})
 

@@ -365,7 +365,7 @@ func (a *App) footer(w int) text.Line {
 		role = text.Warn
 	}
 	right := text.Of(role, strings.Join(words, " · ")+" ")
-	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right.Width() >= w {
+	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right.Width()+2 > w {
 		right = text.Line{} // the state is never cut
 	}
 	return text.Line{Spans: left}.Right(right, w)
