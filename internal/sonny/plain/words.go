@@ -91,7 +91,7 @@ func thought(c *cells.Cell) []string {
 }
 
 func call(c *cells.ToolCall) []string {
-	words, rest := c.Words(), c.Shown()
+	words, rest := c.Words(), c.Said()
 	if len(rest) > shortResult {
 		words += fmt.Sprintf(` %d lines. type "show" for output.`, len(rest))
 		rest = nil
@@ -133,7 +133,7 @@ func reads(calls []*cells.ToolCall) (out []string) {
 
 // Shown is what a call came to, whole.
 func Shown(c *cells.ToolCall) []string {
-	rest := c.Shown()
+	rest := c.Said()
 	if len(rest) == 0 {
 		return []string{Result + ": nothing"}
 	}

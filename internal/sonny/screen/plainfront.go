@@ -424,26 +424,39 @@ func (f *plainFront) show(a *App, what string) {
 	}
 }
 
-// send sends a message, or runs a command.
+// send sends a message, or runs a command. What is refused comes back into the line.
 func (f *plainFront) send(a *App, line string) {
 	var d delivery
+	command, isCommand := slash(line)
 	if rest, ok := strings.CutPrefix(line, "/queue "); ok && strings.TrimSpace(rest) != "" {
-		line, d.queue = strings.TrimSpace(rest), true
-	} else if command, ok := slash(line); ok {
+		line, d.queue, isCommand = strings.TrimSpace(rest), true, false
+	}
+	if isCommand && a.at() == nil {
 		a.command(command)
 		return
 	}
-	if strings.TrimSpace(line) != "" {
-		f.sent = append(f.sent, strings.TrimRight(strings.TrimPrefix(line, "/"), "\n"))
-		if len(f.sent) > maxNotices {
-			f.sent = f.sent[1:]
-		}
+	if !isCommand {
+		f.echoes(line)
 	}
 	if strings.Contains(line, "\n") {
 		a.composing().set(line)
 	} else {
 		a.composing().e().Type(line)
 	}
-	a.send(d)
-	f.was = a.composing().text()
+	if d.queue {
+		a.send(d)
+	} else {
+		a.perform("send", "enter")
+	}
+}
+
+// echoes notes that a message stands on the screen already.
+func (f *plainFront) echoes(line string) {
+	if strings.TrimSpace(line) == "" {
+		return
+	}
+	f.sent = append(f.sent, strings.TrimRight(strings.TrimPrefix(line, "/"), "\n"))
+	if len(f.sent) > maxNotices {
+		f.sent = f.sent[1:]
+	}
 }
