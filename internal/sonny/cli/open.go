@@ -63,14 +63,13 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
-	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
-		return err
-	}
-	t, err := term.Open(a.terminal(w, w.mode))
+	t, err := a.openTerminal(w)
 	if err != nil {
 		return err
 	}
+	defer w.guard.Watch()()
 	sitting, err := func() (*screen.Sitting, error) {
+		defer w.guard.Catch()
 		defer t.Close()
 		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
 			return nil, err
@@ -89,14 +88,16 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 // the screen goes on.
 func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, error) {
 	a.looks(w, t)(t.Background())
+	asked, end := w.asking(t)
+	defer end()
 	if there, err := w.hasProvider(); err != nil && !w.socket {
 		return false, err
 	} else if !there && !w.socket {
-		if err := a.setupScreen(ctx, w, t); err != nil {
+		if err := a.setupScreen(ctx, w, asked); err != nil {
 			return false, err
 		}
 	}
-	goesOn, err := a.askTrust(ctx, w, t)
+	goesOn, err := a.askTrust(ctx, w, asked)
 	if err != nil || !goesOn {
 		return false, err
 	}
@@ -117,6 +118,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	options.Mode, options.Why, options.Crashed = w.mode, w.why, w.guard.Catch
 	if options.Bot = o.bot; o.notice != "" {
 		options.Notices = append(options.Notices, o.notice)
 	}
@@ -127,7 +129,6 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		}
 		return err
 	}
-	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
@@ -202,17 +203,6 @@ func (w *around) picked(model string) {
 // rules are the person's command rules, and those of a session.
 func (w *around) rules(bot int64) *protocol.Rules {
 	return lead.ReadRules(filepath.Join(w.agent, "rules"), filepath.Join(w.sonny, "rules", fmt.Sprintf("%d.rules", bot)))
-}
-
-// terminal are the options of the terminal itself.
-func (a *app) terminal(w *around, m screen.Mode) term.Options {
-	tui := &w.config.TUI
-	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
-		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
-		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
-		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
-	}
 }
 
 // looks sets the terminal's theme by the setting and by what the terminal says of its

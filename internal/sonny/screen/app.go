@@ -74,6 +74,7 @@ type Options struct {
 	Motion  bool
 	Keys    *keys.Map // nil: the defaults
 	Notify  Notify
+	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
 	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time // what keys and notices go by; nil: time.Now
 	Clock   func() time.Time // what is shown goes by; nil: Now
@@ -135,6 +136,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Crashed == nil {
+		o.Crashed = func() {}
+	}
 	if o.Keys == nil {
 		o.Keys = keys.Default()
 	}
@@ -153,6 +157,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.notes.now = o.Now
 	defer a.running.Wait()
 	defer cancel()
+	defer o.Crashed()
 	var err error
 	if a.w, a.h, err = o.Term.Size(); err != nil {
 		return nil, err
@@ -160,6 +165,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	notes := make(chan live.Note, 4096)
 	feed := &live.Feed{Client: o.Link.Client, Start: o.Start, Wake: a.wake}
 	a.running.Go(func() {
+		defer o.Crashed()
 		feed.Run(ctx, func(n live.Note) {
 			select {
 			case notes <- n:
@@ -255,6 +261,7 @@ func (a *App) soon() {
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
 	a.running.Go(func() {
+		defer a.o.Crashed()
 		v, err := work(a.ctx)
 		select {
 		case a.calls <- func() { done(v, err) }:

@@ -364,7 +364,11 @@ func (a *App) footer(w int) text.Line {
 	if warn {
 		role = text.Warn
 	}
-	return text.Line{Spans: left}.Right(text.Of(role, strings.Join(words, " · ")+" "), w)
+	right := text.Of(role, strings.Join(words, " · ")+" ")
+	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right.Width()+2 > w {
+		right = text.Line{} // the state is never cut
+	}
+	return text.Line{Spans: left}.Right(right, w)
 }
 
 // shortWords are the footer's on a narrow screen.
