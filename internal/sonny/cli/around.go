@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/term"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type around struct {
 	config  *config.Config
 	notices []config.Notice
 	folder  *lead.Folder
+	tmux    term.Tmux // around the screen; asked for that alone
 }
 
 // look finds out. folder "" is the current one, or that of --cd.

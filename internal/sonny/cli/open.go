@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
@@ -48,6 +52,7 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		return err
 	}
 	freshSkills(w)
+	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
 	options, err := a.screenOptions(w)
 	if err != nil {
 		return err
@@ -71,8 +76,9 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		return err
 	}
 	options.Term = t
-	if options.Theme = w.config.TUI.Theme; options.Theme == "auto" {
-		t.SetTheme(screen.Against(t.Background()))
+	options.Look = a.looks(w, t)
+	if fault := options.Look(t.Background()); fault != nil {
+		options.Notices = append(options.Notices, fault.Error())
 	}
 	sitting, err := func() (*screen.Sitting, error) {
 		defer t.Close()
@@ -95,6 +101,7 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, faults := keys.New(w.config.TUI.Keys)
 	return &screen.Options{
 		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
 		Model: w.config.Model, Effort: w.config.Effort, Models: list,
@@ -108,8 +115,32 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
+		Keys:        m,
+		Notify:      notifications(&w.config.Notifications, w.tmux),
+		Notices:     said(w.notices, faults),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// notifications are the settings of them, with the route that this terminal takes.
+func notifications(n *config.Notifications, tmux term.Tmux) screen.Notify {
+	return screen.Notify{
+		On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Sound: n.Sound,
+		Route: notify.Pick(notify.Route(n.Route), notify.Around{
+			Env: os.Getenv, Look: exec.LookPath, Passthrough: tmux.Passthrough,
+		}),
+	}
+}
+
+// said are notices of the settings and of the key map, as lines.
+func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
+	for _, n := range notices {
+		lines = append(lines, n.Text)
+	}
+	for _, f := range faults {
+		lines = append(lines, f.Error())
+	}
+	return lines
 }
 
 // rules are the person's command rules, and those of a session.
@@ -121,9 +152,22 @@ func (w *around) rules(bot int64) *protocol.Rules {
 func (a *app) terminal(w *around) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Theme: screen.StartTheme(tui.Theme), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
+	}
+}
+
+// looks sets the terminal's theme by the setting and by what the terminal says of its
+// background (sonny.md 13).
+func (a *app) looks(w *around, t *term.Terminal) func(term.Background, bool) *protocol.Error {
+	return func(b term.Background, known bool) *protocol.Error {
+		th, fault := theme.Choose(w.config.TUI.Theme, theme.Ground{
+			Known: known, Dark: b.Dark, Color: b.Color, Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+			Dir: filepath.Join(filepath.Dir(w.agent), ".agents", "themes"),
+		})
+		t.SetTheme(th)
+		return fault
 	}
 }
 

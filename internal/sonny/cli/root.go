@@ -27,7 +27,7 @@ type globals struct {
 	logContent            bool
 }
 
-// verb makes one subcommand of an app. Each file of a verb adds its own to verbs.
+// verb makes one subcommand of an app.
 type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
@@ -38,6 +38,7 @@ var verbs = []verb{
 	(*app).rolesVerb,
 	(*app).envVerb,
 	(*app).instructionsVerb,
+	(*app).keysVerb,
 }
 
 func (a *app) root() *cobra.Command {

@@ -218,7 +218,7 @@ func (p *answers) reasonKey(a *App, k term.Key) {
 	case "esc":
 		p.reason = nil
 	default:
-		p.reason.key(k.Name, k.Text)
+		p.reason.key(a.o.Keys, k)
 	}
 }
 

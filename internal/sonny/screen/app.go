@@ -10,10 +10,10 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
-	"agent/internal/sonny/screen/theme"
 	"agent/protocol"
 )
 
@@ -24,9 +24,9 @@ type Terminal interface {
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
-	SetTheme(theme.Theme)
 	AskBackground()
 	Bell()
+	Send(string) bool
 	Copy(string) bool
 	Suspend()
 	Resume() error
@@ -61,10 +61,13 @@ type Options struct {
 	Prompt string // sent once the lead is open
 
 	Markdown md.Options
-	Theme    string // of the settings: auto, a built-in one's name, or a file's
+	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
+	Notices  []string                                            // said when the screen opens
 
 	Version string
 	Motion  bool
+	Keys    *keys.Map // nil: the defaults
+	Notify  Notify
 	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time
 }
@@ -94,6 +97,11 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
+	telling   telling
+	leader    keys.Leader
+	chord     string    // by which the action at hand was called
+	escaped   time.Time // the first of two presses of Esc
+	shut      time.Time // when something was closed or interrupted last
 	lastKey   time.Time
 	leaving   time.Time // ctrl+c asked once
 	quit      bool
@@ -103,6 +111,7 @@ type App struct {
 	commands  []slashCommand
 	hear      []func(*App, *live.Bot, *protocol.Event)
 	greet     []func(*App, *session)
+	sent      []func(*App, string)
 	wake      chan struct{}
 	calls     chan func() // what runs beside the loop, back with its answer
 	running   sync.WaitGroup
@@ -116,6 +125,9 @@ type App struct {
 func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Keys == nil {
+		o.Keys = keys.Default()
 	}
 	if o.Over == 0 {
 		o.Over = frameEvery
@@ -141,6 +153,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		})
 	})
 	a.assemble()
+	for _, line := range o.Notices {
+		a.notes.say(line)
+	}
 	a.begin()
 	a.readBranch()
 	a.loop(notes)

@@ -1,75 +1,86 @@
 package screen
 
 import (
-	"strings"
-
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
 
-// composer is the text that is being written.
-type composer struct {
-	buf []rune
-	at  int
-}
+// composer is a text that is being written: a message, a filter, a reason. The zero
+// value is empty.
+type composer struct{ ed *edit.Editor }
 
-func (c *composer) text() string { return string(c.buf) }
-func (c *composer) empty() bool  { return len(c.buf) == 0 }
-func (c *composer) set(s string) { c.buf = []rune(s); c.at = len(c.buf) }
-func (c *composer) clear()       { c.buf, c.at = nil, 0 }
-func (c *composer) insert(s string) {
-	ins := []rune(s)
-	c.buf = append(c.buf[:c.at:c.at], append(ins, c.buf[c.at:]...)...)
-	c.at += len(ins)
-}
-
-// key edits. It reports whether the key was one that edits.
-func (c *composer) key(name, typed string) bool {
-	switch name {
-	case "backspace":
-		if c.at > 0 {
-			c.buf = append(c.buf[:c.at-1:c.at-1], c.buf[c.at:]...)
-			c.at--
-		}
-	case "left":
-		c.at = max(0, c.at-1)
-	case "right":
-		c.at = min(len(c.buf), c.at+1)
-	case "home", "ctrl+a":
-		c.at = 0
-	case "end", "ctrl+e":
-		c.at = len(c.buf)
-	case "ctrl+u":
-		c.buf, c.at = c.buf[c.at:], 0
-	case "shift+enter", "alt+enter", "ctrl+j":
-		c.insert("\n")
-	default:
-		if typed == "" {
-			return false
-		}
-		c.insert(typed)
+// e is the editor, made at first use.
+func (c *composer) e() *edit.Editor {
+	if c.ed == nil {
+		c.ed = edit.New()
 	}
+	return c.ed
+}
+
+func (c *composer) empty() bool { return c.ed == nil || c.ed.Empty() }
+
+// text is the text as it is sent, pastes in full.
+func (c *composer) text() string {
+	if c.ed == nil {
+		return ""
+	}
+	text, _ := c.ed.Message()
+	return text
+}
+
+// set puts a text there that was not typed.
+func (c *composer) set(s string) { c.e().SetText(s) }
+
+func (c *composer) clear() { c.e().Clear() }
+
+// editing are the keys of a readline prompt by the names of sonny.md 15.
+var editing = map[string]func(*edit.Editor){
+	"newline":         func(e *edit.Editor) { e.Type("\n") },
+	"undo":            func(e *edit.Editor) { e.Undo() },
+	"redo":            func(e *edit.Editor) { e.Redo() },
+	"delete_forward":  (*edit.Editor).DeleteForward,
+	"delete_back":     (*edit.Editor).DeleteBack,
+	"char_left":       (*edit.Editor).Left,
+	"char_right":      (*edit.Editor).Right,
+	"line_start":      (*edit.Editor).LineStart,
+	"line_end":        (*edit.Editor).LineEnd,
+	"word_left":       (*edit.Editor).WordLeft,
+	"word_right":      (*edit.Editor).WordRight,
+	"kill_to_end":     (*edit.Editor).KillToEnd,
+	"kill_to_start":   (*edit.Editor).KillToStart,
+	"kill_word_back":  (*edit.Editor).KillWordBack,
+	"kill_word_left":  (*edit.Editor).KillWordLeft,
+	"kill_word_right": (*edit.Editor).KillWordRight,
+	"yank":            (*edit.Editor).Yank,
+	"yank_pop":        (*edit.Editor).YankPop,
+	"transpose":       (*edit.Editor).Transpose,
+}
+
+// key edits a field that is one line: what does not edit and types nothing is not its.
+func (c *composer) key(m *keys.Map, k term.Key) bool {
+	for _, name := range m.Find(k.Name, keys.State{Empty: c.empty()}, keys.Composer) {
+		if do := editing[name]; do != nil && name != "newline" {
+			do(c.e())
+			return true
+		}
+	}
+	if k.Text == "" {
+		return false
+	}
+	c.e().Type(k.Text)
 	return true
 }
 
-// rows lays the text out: its lines, and where the caret stands.
-func (c *composer) rows(width int) (lines []text.Line, x, y int) {
-	lines = wrapPlain(string(c.buf), width)
-	before := wrapPlain(string(c.buf[:c.at]), width)
-	y = len(before) - 1
-	x = before[y].Width()
-	if x >= width {
-		x, y = 0, y+1
-		if y >= len(lines) {
-			lines = append(lines, text.Line{})
-		}
-	}
-	return lines, x, y
+// rows lays the text out for a width: at most height lines with the caret among them.
+func (c *composer) rows(width, height int) (lines []text.Line, x, y int) {
+	v := c.e().View(width, height)
+	return v.Rows, v.Col, v.Row
 }
 
-func wrapPlain(s string, width int) []text.Line {
-	var out []text.Line
-	for _, line := range strings.Split(s, "\n") {
-		out = append(out, text.Wrap([]text.Span{{Text: line, Role: text.User}}, text.Frame{Width: width})...)
-	}
-	return out
+// line is a field's text with its caret, for a row of a panel.
+func (c *composer) line(head string, width int) (l text.Line, x int) {
+	lines, x, _ := c.rows(max(1, width-text.Width(head)), 1)
+	return text.Line{Spans: append([]text.Span{{Text: head, Role: text.Dim}}, lines[0].Spans...)}, x + text.Width(head)
 }

@@ -17,6 +17,8 @@ type feature struct {
 	event func(a *App, b *live.Bot, e *protocol.Event)
 	// opened hears of a session that came on screen, when its newest part is loaded.
 	opened func(a *App, s *session)
+	// sent hears of each message that was sent, or cleared away.
+	sent func(a *App, text string)
 }
 
 // features are all parts of the screen. Each part's file says what it is.
@@ -28,6 +30,9 @@ func features() []feature {
 		modelCommands,
 		noticeCommands,
 		paneCommands,
+		switchCommands,
+		taskCommands,
+		notifying,
 	}
 }
 
@@ -44,6 +49,9 @@ func (a *App) assemble() {
 		}
 		if f.event != nil {
 			a.hear = append(a.hear, f.event)
+		}
+		if f.sent != nil {
+			a.sent = append(a.sent, f.sent)
 		}
 		if f.opened != nil {
 			a.greet = append(a.greet, f.opened)

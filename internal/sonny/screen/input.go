@@ -3,6 +3,7 @@ package screen
 import (
 	"time"
 
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 )
 
@@ -14,11 +15,11 @@ type panel interface {
 	hints() []string
 }
 
-// leaveFor is how long ctrl+c at rest waits for a second one.
-const leaveFor = 2 * time.Second
-
-// wheelRows is how far one step of the wheel scrolls.
-const wheelRows = 3
+const (
+	leaveFor  = 2 * time.Second        // how long ctrl+c at rest waits for a second one
+	doubleEsc = 600 * time.Millisecond // two presses within it are one chord (sonny.md 10.5)
+	wheelRows = 3                      // how far one step of the wheel scrolls, without a setting
+)
 
 // input takes what the terminal reports. It reports whether the screen goes on.
 func (a *App) input(e term.Event) bool {
@@ -30,8 +31,10 @@ func (a *App) input(e term.Event) bool {
 		a.lastKey = a.o.Now()
 	case term.Paste:
 		a.answers.yield()
-		a.composing().insert(pasted(e.Text))
+		a.composing().e().Paste(e.Text)
 		a.lastKey = a.o.Now()
+	case term.Focus:
+		a.telling.focus = &e.In
 	case term.Background:
 		a.background(e)
 	case term.Mouse:
@@ -56,74 +59,96 @@ func (a *App) key(k term.Key) {
 	if a.panel != nil {
 		if p := a.panel; p.key(a, k) && a.panel == p {
 			a.panel = nil
+			a.shut = a.o.Now()
 		}
 		return
 	}
 	if a.answers.key(a, k) {
 		return
 	}
-	if name := a.bound(k); name != "" && a.act(name) {
+	chord := a.leader.Press(k.Name, a.o.Now())
+	if chord == "" {
 		return
 	}
-	a.composed(k)
-}
-
-// bindings are the keys of actions that mean the same with text in the composer, empty
-// those that mean it only without.
-var (
-	bindings = map[string]string{
-		"ctrl+z": "suspend", "ctrl+l": "redraw", "shift+tab": "row_next", "alt+a": "answer",
-		"ctrl+o": "fold_output", "alt+t": "fold_thoughts",
-		"pgup": "scroll_up", "pgdown": "scroll_down", "shift+up": "row_up", "shift+down": "row_down",
-		"ctrl+home": "top", "ctrl+end": "bottom",
-		"alt+right": "pane_next", "alt+left": "pane_previous",
-	}
-	empty = map[string]string{"ctrl+d": "detach", "ctrl+p": "peek_next", "ctrl+n": "peek_previous"}
-)
-
-// bound is the action that a key is bound to here; "" for none.
-func (a *App) bound(k term.Key) string {
-	if a.composing().empty() {
-		if name := empty[k.Name]; name != "" {
-			return name
-		}
-	}
-	return bindings[k.Name]
-}
-
-// composed takes a key of the composer.
-func (a *App) composed(k term.Key) {
-	switch k.Name {
-	case "enter":
-		if !a.continued() {
-			a.send(delivery{})
-		}
-	case "tab":
-		if a.at() == nil || a.composing().empty() {
-			a.answers.focus(a)
-		} else {
-			a.send(delivery{queue: true})
-		}
-	case "esc":
-		if a.inSide {
-			a.closeSide()
+	for _, name := range a.o.Keys.Find(chord, a.keyState(), keys.Composer, keys.Transcript, keys.Global) {
+		if a.perform(name, chord) {
 			return
 		}
-		a.interrupt()
-	default:
-		a.composing().key(k.Name, k.Text)
+	}
+	if chord == k.Name && k.Text != "" {
+		a.composing().e().Type(k.Text)
 	}
 }
 
-// continued makes a newline of a backslash and Enter.
-func (a *App) continued() bool {
-	c := a.composing()
-	if c.at == 0 || c.buf[c.at-1] != '\\' {
-		return false
+// keyState is what bindings depend on.
+func (a *App) keyState() keys.State {
+	return keys.State{Empty: a.composing().empty(), Start: a.at() == nil}
+}
+
+// perform does an action where it means something now. It reports whether it did.
+func (a *App) perform(name, chord string) bool {
+	e := a.composing().e()
+	if do := editing[name]; do != nil {
+		do(e)
+		return true
 	}
-	c.key("backspace", "")
-	c.insert("\n")
-	return true
+	width := a.composerWidth()
+	switch name {
+	case "caret_up":
+		return e.Up(width) || a.act("history_older")
+	case "caret_down":
+		return e.Down(width) || a.act("history_newer")
+	case "line_previous":
+		e.Up(width)
+		return true
+	case "line_next":
+		e.Down(width)
+		return true
+	case "send":
+		if !e.Backslash() {
+			a.send(delivery{})
+		}
+		return true
+	case "queue":
+		a.tab()
+		return true
+	case "close_or_interrupt":
+		a.esc()
+		return true
+	}
+	a.chord = chord
+	return a.act(name)
+}
+
+// tab queues the message; with nothing written it goes to the question.
+func (a *App) tab() {
+	if a.at() == nil || a.composing().empty() {
+		a.answers.focus(a)
+		return
+	}
+	a.send(delivery{queue: true})
+}
+
+// esc closes what is open. With nothing open it interrupts, and at rest, twice with
+// nothing written, it is rewind's chord.
+func (a *App) esc() {
+	now := a.o.Now()
+	first := a.escaped
+	a.escaped = time.Time{}
+	switch s := a.at(); {
+	case a.inSide:
+		a.closeSide()
+		a.shut = now
+	case s == nil:
+	case s.working(a):
+		a.interrupt()
+		a.shut = now
+	case !a.composing().empty() || now.Sub(a.shut) < doubleEsc:
+	case !first.IsZero() && now.Sub(first) < doubleEsc:
+		a.act("rewind")
+	default:
+		a.escaped = now
+	}
 }
 
 // ctrlC clears, interrupts, or asks once more and detaches.
@@ -132,7 +157,7 @@ func (a *App) ctrlC(leaving time.Time) {
 	case a.panel != nil:
 		a.panel = nil
 	case !c.empty():
-		c.clear()
+		a.cleared(c)
 	case a.at() != nil && a.at().working(a):
 		a.interrupt()
 	case !leaving.IsZero() && a.o.Now().Sub(leaving) < leaveFor:
@@ -141,6 +166,14 @@ func (a *App) ctrlC(leaving time.Time) {
 		a.leaving = a.o.Now()
 		a.notes.say("Ctrl+C again detaches; the bots go on")
 	}
+}
+
+// cleared puts what was written into the history, and empties the composer.
+func (a *App) cleared(c *composer) {
+	for _, keep := range a.sent {
+		keep(a, c.text())
+	}
+	c.clear()
 }
 
 func (a *App) scroll(rows int) {

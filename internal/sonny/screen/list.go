@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -11,6 +12,7 @@ import (
 // listPanel is a list that covers the body (sonny.md 11). Letters act on the row at
 // hand; / starts a filter, which takes the letters until Esc or Enter gives them back.
 type listPanel struct {
+	name  string // of its own keys in the key map; "" for none
 	title string
 	right func() string // at the right of the title; nil for none
 	empty string        // what stands there when no row does
@@ -116,9 +118,10 @@ func (p *listPanel) view(a *App, c term.Canvas) {
 	if p.asks != nil {
 		y = p.asks.view(c, y, w)
 	} else if p.filter != nil {
-		c.Put(2, y, text.Join(text.Span{Text: "/ ", Role: text.Dim}, text.Span{Text: p.filter.text(), Role: text.User}), w-2)
+		line, x := p.filter.line("/ ", w-4)
+		c.Put(2, y, line, w-2)
 		if p.typing {
-			c.SetCursor(4+text.Width(string(p.filter.buf[:p.filter.at])), y)
+			c.SetCursor(2+x, y)
 		}
 		y += 2
 	}
@@ -211,10 +214,21 @@ func (p *listPanel) key(a *App, k term.Key) (closed bool) {
 		p.filter = nil
 		return false
 	}
-	if do := p.keys[k.Name]; do != nil && at >= 0 {
+	if do := p.bound(a, k); do != nil && at >= 0 {
 		return do(a, rows[at])
 	}
 	return k.Name == "esc"
+}
+
+// bound is what a key does in this list: by the action that the key map has for it
+// here, or by the key's own name.
+func (p *listPanel) bound(a *App, k term.Key) func(*App, listRow) bool {
+	for _, name := range a.o.Keys.Find(k.Name, keys.State{Panel: p.name}, keys.Panel, keys.Picker) {
+		if do := p.keys[name]; do != nil {
+			return do
+		}
+	}
+	return p.keys[k.Name]
 }
 
 // typed takes a key while the filter has the keyboard: letters are the filter's, Enter
@@ -234,7 +248,7 @@ func (p *listPanel) typed(a *App, k term.Key, rows []listRow, at int) bool {
 		if do := p.keys[k.Name]; do != nil && k.Text == "" && k.Name != "backspace" && at >= 0 {
 			return do(a, rows[at])
 		}
-		p.filter.key(k.Name, k.Text)
+		p.filter.key(a.o.Keys, k)
 		p.at = ""
 	}
 	return false
@@ -271,8 +285,9 @@ func (q *question) view(c term.Canvas, y, w int) int {
 		y++
 	}
 	if q.want != "" {
-		c.Put(2, y, text.Join(text.Span{Text: "› ", Role: text.Dim}, text.Span{Text: q.typed.text(), Role: text.User}), w-2)
-		c.SetCursor(4+text.Width(q.typed.text()), y)
+		line, x := q.typed.line("› ", w-4)
+		c.Put(2, y, line, w-2)
+		c.SetCursor(2+x, y)
 		y++
 	}
 	return y + 1
@@ -292,7 +307,7 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 			q.yes(a)
 		}
 	case q.want != "":
-		q.typed.key(k.Name, k.Text)
+		q.typed.key(a.o.Keys, k)
 	}
 	return false
 }

@@ -44,8 +44,11 @@ func (a *App) send(d delivery) {
 	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
-	s.compose.clear()
+	s.compose.e().Sent()
 	s.up = 0
+	for _, keep := range a.sent {
+		keep(a, prompt)
+	}
 	a.submit(s, req, steers)
 }
 

@@ -120,19 +120,18 @@ func (a *App) sideView(c term.Canvas, l layout) {
 	g := glyphs[state]
 	head := text.Join(text.Span{Text: " " + cells.OneLine(s.bot), Attr: text.Bold}, text.Span{Text: "  " + g.mark + " " + g.word, Role: g.role})
 	c.Put(0, 0, head.Cut(w), w)
-	lines, x, y := s.compose.rows(max(1, w-4))
-	n := min(len(lines), max(1, h/4))
+	lines, x, y := s.compose.rows(max(1, w-4), max(1, h/4))
+	n := len(lines)
 	side := l
 	side.gutter = 1
 	s.view(a, c.Sub(0, 1, w, max(1, h-1-n)), side)
-	from := max(0, y-n+1)
 	for i := range n {
 		c.Put(1, h-n+i, text.Of(text.Dim, "› "), 2)
-		c.Put(3, h-n+i, lines[from+i], w-3)
+		c.Put(3, h-n+i, lines[i], w-3)
 	}
 	switch {
 	case a.inSide && !a.answers.focused && a.panel == nil:
-		c.SetCursor(3+x, h-n+y-from)
+		c.SetCursor(3+x, h-n+y)
 	case s.compose.empty():
 		hint := "(Alt+→ moves here)"
 		c.Put(max(0, w-text.Width(hint)-1), h-1, text.Of(text.Dim, hint), w)

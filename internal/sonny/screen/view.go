@@ -38,8 +38,8 @@ func (a *App) place(w, h int) layout {
 	if h < 16 {
 		most = 2
 	}
-	lines, _, _ := a.main().rows(max(1, w-3))
-	l.composer = min(len(lines), most)
+	lines, _, _ := a.main().rows(max(1, w-3), most)
+	l.composer = len(lines)
 	if a.session != nil {
 		l.queue = min(3, len(a.queueLines(w)))
 	}
@@ -305,18 +305,17 @@ func queueLine(head, prompt, right string, w int) text.Line {
 // composerRows draws what is being written, and puts the cursor there.
 func (a *App) composerRows(c term.Canvas) {
 	w, h := c.Size()
-	lines, x, y := a.main().rows(max(1, w-3))
-	from := max(0, min(y-h+1, len(lines)-h))
-	for i := range min(h, len(lines)-from) {
+	lines, x, y := a.main().rows(max(1, w-3), h)
+	for i := range min(h, len(lines)) {
 		head := "  "
-		if from+i == 0 {
+		if i == 0 {
 			head = "› "
 		}
 		c.Put(0, i, text.Of(text.Dim, head), 2)
-		c.Put(2, i, lines[from+i], w-2)
+		c.Put(2, i, lines[i], w-2)
 	}
 	if !a.inSide && !a.answers.focused && a.panel == nil {
-		c.SetCursor(2+x, y-from)
+		c.SetCursor(2+x, y)
 	}
 }
 

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"agent/internal/sonny/lead"
@@ -16,18 +15,6 @@ func clock(d time.Duration) string {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
-// pasted is what was pasted, with the line ends of the screen and without controls.
-func pasted(s string) string {
-	s = strings.ReplaceAll(s, "\r\n", "\n")
-	s = strings.ReplaceAll(s, "\r", "\n")
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // settled is called when a page of records has come.
@@ -47,4 +34,12 @@ func (a *App) project() string {
 
 func noBot(name string) error {
 	return protocol.Fail(protocol.BotNotFound, "no bot "+name)
+}
+
+// composerWidth is how wide the text is laid out that is being written.
+func (a *App) composerWidth() int {
+	if a.inSide && a.side != nil {
+		return max(1, a.sidePlace(a.w)-4)
+	}
+	return max(1, a.w-3)
 }

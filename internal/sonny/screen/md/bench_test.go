@@ -84,3 +84,28 @@ func BenchmarkLayout(b *testing.B) {
 		}
 	})
 }
+
+// A delta into a message of 48,000 lines allocates next to nothing, and drawing it
+// what the open block and the rows in view need. It is not parallel: it counts.
+func TestADeltaCostsItsOwnLength(t *testing.T) {
+	for name, src := range map[string]string{
+		"paragraphs": strings.Repeat("a line of *words*\n\n", 24_000),
+		"code":       "```go\n" + strings.Repeat("\treturn a, nil\n", 48_000),
+		"list":       strings.Repeat("- an item of *words*\n", 48_000),
+	} {
+		d := New(Options{Colour: true})
+		d.Append(src)
+		d.Lines(80)
+		if n := testing.AllocsPerRun(100, func() { d.Append("word ") }); n > 2 {
+			t.Errorf("%s: a delta makes %v allocations", name, n)
+		}
+		draw := func() {
+			d.Append("w ")
+			n := d.Lines(80)
+			d.Slice(80, n-20, n)
+		}
+		if n := testing.AllocsPerRun(100, draw); n > 1000 {
+			t.Errorf("%s: drawing it makes %v", name, n)
+		}
+	}
+}

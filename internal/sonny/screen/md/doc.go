@@ -72,7 +72,8 @@ func New(o Options) *Doc {
 	return d
 }
 
-// Append takes what comes next of the message. It costs the length of delta.
+// Append takes what comes next of the message, before Finish. It costs the length of
+// delta, and what ends by it is not laid out before Lines or Slice ask for it.
 func (d *Doc) Append(delta string) {
 	if d.ended || delta == "" {
 		return

@@ -1,6 +1,8 @@
 package md
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,10 +113,7 @@ func FuzzPaint(f *testing.F) {
 	for _, s := range []string{"func a() { return \"x\u0301\" }", "a/*", "\"\"\"\\", "'\xff\xfe", "${a", "<a b=", "👩\u200d💻 = `", "\x1b[0m # \u202e"} {
 		f.Add(s, uint8(0))
 	}
-	langs := make([]string, 0, len(languages))
-	for name := range languages {
-		langs = append(langs, name)
-	}
+	langs := slices.Sorted(maps.Keys(languages))
 	f.Fuzz(func(t *testing.T, code string, lang uint8) {
 		if len(code) > 4<<10 || strings.Contains(code, "```") {
 			return

@@ -131,6 +131,17 @@ func TestWidthsAreIndependent(t *testing.T) {
 	})
 }
 
+// No screen is too narrow to be drawn: below 8 cells rows may be wider than asked.
+func TestAnyWidthIsDrawn(t *testing.T) {
+	t.Parallel()
+	d := whole(fixture(t, "everything.md"), Options{Colour: true})
+	for width := range 8 {
+		if n := d.Lines(width); len(d.Slice(width, 0, n)) != n {
+			t.Errorf("%d cells: not all of %d rows are given", width, n)
+		}
+	}
+}
+
 func TestBlocksEndAsTheyShould(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, src, want string }{

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -118,7 +119,7 @@ func open(t *testing.T, w, h int, more ...func(*Options)) *glass {
 	g.Terminal = term
 	t.Cleanup(func() {
 		term.Close()
-		_ = g.em.Close()
+		_ = g.em.InputPipe().(io.Closer).Close()
 	})
 	return g
 }

@@ -489,13 +489,13 @@ func (t *Terminal) close() {
 	t.closed = true
 	s, suspended := t.session, t.suspended
 	t.mu.Unlock()
+	written := t.p.flush(closeWait)
 	if !suspended {
-		t.p.flush(closeWait)
 		t.p.hold(true)
 		t.p.send(t.leave(t.Features(), t.p.row()))
 	}
 	t.p.finish()
-	written := t.p.flush(closeWait)
+	written = written && t.p.flush(closeWait)
 	if !suspended {
 		t.cooked()
 	}

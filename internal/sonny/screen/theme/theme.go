@@ -72,7 +72,7 @@ func Dark() Theme {
 		text.Pace: hex(0xd7b48a), text.Fail: hex(0xff8f8f), text.Add: hex(0x5fd7c8),
 		text.Del: hex(0xffa07a), text.User: hex(0xffffff), text.Bot: hex(0xe4e4e4),
 		text.Code: hex(0xc8d3a8), text.Panel: hex(0xe4e4e4), text.Select: hex(0xffffff),
-		text.Rule: hex(0x808080), text.Link: hex(0x8ab4f8), text.Warn: hex(0xf5b971),
+		text.Rule: hex(0x8c8c8c), text.Link: hex(0x8ab4f8), text.Warn: hex(0xf5b971),
 	}, hex(0x262626), hex(0x3a3a3a)))
 }
 

@@ -1,0 +1,23 @@
+package screen
+
+import (
+	"context"
+
+	"agent/protocol"
+)
+
+// deleteBot deletes a bot's rows; then is called when they are gone.
+func (a *App) deleteBot(name string, then func()) {
+	do(a, func(ctx context.Context) (*protocol.Deleted, error) { return a.client().Delete(ctx, name) },
+		func(_ *protocol.Deleted, err error) {
+			if err != nil {
+				a.notes.fail(err)
+				return
+			}
+			a.notes.say(name + " is deleted")
+			if a.session != nil && a.session.bot == name {
+				_ = a.newCommand("")
+			}
+			then()
+		})
+}

@@ -1,0 +1,80 @@
+package screen_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"agent/protocol"
+)
+
+func TestSessionsOnScreen(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := open(h, dir)
+	s.WaitFor("1 AGENTS.md")
+	send(s, "say: first")
+	s.WaitFor("done")
+	send(s, "/rename fix x")
+	s.WaitFor("fix x")
+	send(s, "/new")
+	s.WaitFor("demo.lead-2")
+	send(s, "say: second")
+	s.WaitFor("done")
+
+	t.Run("SO-116 letters typed into a filter act on nothing", func(t *testing.T) {
+		send(s, "/sessions")
+		wants(t, s, "sessions of this folder", "fix x", "demo.lead-2")
+		s.Type("/")
+		s.Type("fix x d")
+		s.WaitFor("fix x d")
+		if n := len(bots(t, h)); n != 2 {
+			t.Errorf("%d bots", n)
+		}
+		if strings.Contains(s.Capture(), "Delete") {
+			t.Error("a letter of the filter asked to delete")
+		}
+		s.Keys("BSpace", "BSpace", "Escape")
+		s.WaitFor("r rename")
+		s.Type("r")
+		s.WaitFor("rename ──")
+		send(s, "fix y")
+		s.WaitFor("fix y")
+	})
+
+	t.Run("SO-7 a session whose bot is gone opens no namesake", func(t *testing.T) {
+		s.Keys("Escape") // leaves the filter
+		s.WaitGone("/ fix x")
+		s.Keys("Escape")
+		s.WaitGone("sessions of")
+		if ran := h.Agent("rm", "--bot", "demo.lead"); ran.Exit != 0 {
+			t.Fatal(ran.Stderr)
+		}
+		c := h.Client()
+		if _, err := c.Create(context.Background(), &protocol.Create{
+			Bot: "demo.lead", Model: "scripted/sonny", Instructions: "x", Tools: []string{}, Workspace: dir,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		send(s, "/sessions")
+		wants(t, s, "fix y", "gone")
+		s.Keys("Down", "Up", "End")
+		s.Until("the session that is gone at hand", func(screen string) bool {
+			for line := range strings.SplitSeq(screen, "\n") {
+				if strings.Contains(line, "▎") && strings.Contains(line, "gone") {
+					return true
+				}
+			}
+			s.Keys("Up")
+			return false
+		})
+		s.Keys("Enter")
+		s.WaitFor("Forget it?")
+		s.Type("y")
+		s.WaitGone("gone ")
+		turns := h.Agent("turns", "--bot", "demo.lead")
+		if strings.Contains(turns.Stdout, `"turn":`) {
+			t.Errorf("something was sent to the namesake: %s", turns.Stdout)
+		}
+	})
+}

@@ -1,0 +1,342 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
+)
+
+// switchCommands go to other bots and sessions (sonny.md 11).
+var switchCommands = feature{
+	commands: []slashCommand{
+		{"sessions", "", "the sessions of this folder, and others", func(a *App, _ string) error { a.openSessions(""); return nil }},
+		{"resume", "[NAME]", "open another session", func(a *App, args string) error { a.openSessions(args); return nil }},
+		{"open", "NAME", "open a bot", (*App).openCommand},
+		{"new", "[TITLE]", "a fresh lead in this folder; the old one stays", (*App).newCommand},
+		{"clear", "", "the same", (*App).newCommand},
+	},
+	actions: map[string]func(*App){
+		"switch":   (*App).openSwitcher,
+		"sessions": func(a *App) { a.openSessions("") },
+		"new":      func(a *App) { _ = a.newCommand("") },
+	},
+}
+
+// maxSwitched bounds the switcher's rows.
+const maxSwitched = 200
+
+// openSwitcher lists every bot, to be found by typing.
+func (a *App) openSwitcher() {
+	p := &listPanel{
+		name: "switcher", title: "go to", filter: &composer{}, typing: true, empty: "no bot is called so",
+		hint: []string{"Enter open", "Alt+Enter beside"},
+	}
+	p.rows = func(a *App) []listRow {
+		var rows []listRow
+		for b := range a.world.Bots() {
+			if len(rows) == maxSwitched {
+				break
+			}
+			if !lead.Judge(&b.Record) {
+				rows = append(rows, botRow(a, b))
+			}
+		}
+		return rows
+	}
+	p.keys = map[string]func(*App, listRow) bool{
+		"enter":     func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
+		"alt+enter": func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
+	}
+	a.panel = p
+}
+
+// goTo opens a bot by its name, here or beside.
+func (a *App) goTo(name string, beside bool) {
+	b := a.world.Bot(name)
+	switch {
+	case b == nil:
+		a.notes.fail(noBot(name))
+	case beside:
+		a.openSide(name, b.Record.ID)
+	default:
+		a.panel = nil
+		a.openSession(name, b.Record.ID)
+	}
+}
+
+func botRow(a *App, b *live.Bot) listRow {
+	g := glyphs[b.State(false)]
+	folder := ""
+	if b.Record.Workspace != nil {
+		folder = tilde(*b.Record.Workspace)
+	}
+	line := text.Join(
+		text.Span{Text: text.Pad(cells.OneLine(b.Record.Name), 30) + " "},
+		text.Span{Text: text.Pad(g.mark+" "+g.word, 12) + " ", Role: g.role},
+		text.Span{Text: cells.OneLine(folder), Role: text.Dim},
+	)
+	return listRow{id: b.Record.Name, line: line, match: b.Record.Name + " " + folder}
+}
+
+func (a *App) openCommand(name string) error {
+	for _, n := range []string{name, a.project() + "." + name} {
+		if b := a.world.Bot(n); b != nil {
+			a.openSession(n, b.Record.ID)
+			return nil
+		}
+	}
+	return noBot(name)
+}
+
+// newCommand goes to the start screen for a fresh lead.
+func (a *App) newCommand(string) error {
+	if a.session != nil {
+		a.session.leave(a)
+	}
+	a.closeSide()
+	a.session, a.start = nil, &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
+	page, _, err := a.o.Book.Read()
+	if err != nil {
+		return err
+	}
+	a.fillStart(page)
+	return nil
+}
+
+// sessionsPanel lists what was kept of sessions.
+type sessionsPanel struct {
+	listPanel
+	scope    int // of scopes
+	archived bool
+	page     *lead.Page // the book as it was read last
+}
+
+var scopes = []string{"this folder", "this project", "all"}
+
+// openSessions lists the sessions, filtered by a text where one is given.
+func (a *App) openSessions(filter string) {
+	p := &sessionsPanel{page: &lead.Page{}}
+	p.read(a)
+	p.name, p.title, p.empty = "sessions", "sessions of this folder", "no sessions here yet"
+	p.hint = []string{"Enter open", "r rename", "x archive", "X show archived", "d delete", "Tab scope"}
+	p.head = text.Of(text.Dim, sessionHead())
+	p.rows = func(a *App) []listRow { return p.list(a) }
+	p.detail = func(a *App, r listRow, w int) []text.Line { return p.folderOf(a, r) }
+	p.keys = map[string]func(*App, listRow) bool{
+		"enter":            func(a *App, r listRow) bool { return p.open(a, r) },
+		"session_archive":  func(a *App, r listRow) bool { p.archive(a, r); return false },
+		"session_archived": func(a *App, r listRow) bool { p.archived = !p.archived; return false },
+		"session_rename":   func(a *App, r listRow) bool { p.rename(a, r); return false },
+		"session_delete":   func(a *App, r listRow) bool { p.remove(a, r); return false },
+	}
+	if filter != "" {
+		p.filter = &composer{}
+		p.filter.set(filter)
+		p.typing = true
+	}
+	a.panel = p
+}
+
+// key takes Tab for the scope beside what every list takes.
+func (p *sessionsPanel) key(a *App, k term.Key) bool {
+	if k.Name == "tab" && p.asks == nil {
+		p.scope = (p.scope + 1) % len(scopes)
+		p.title = "sessions of " + scopes[p.scope]
+		if p.scope == len(scopes)-1 {
+			p.title = "all sessions"
+		}
+		return false
+	}
+	return p.listPanel.key(a, k)
+}
+
+// read takes the book as it is now.
+func (p *sessionsPanel) read(a *App) {
+	page, _, err := a.o.Book.Read()
+	if err != nil {
+		a.notes.fail(err)
+		return
+	}
+	p.page = page
+}
+
+// found are the sessions with their bots.
+func (p *sessionsPanel) found(a *App) []lead.Found {
+	return lead.Sessions(a.ready.Store.Identity, p.page, a.world.Records())
+}
+
+func (p *sessionsPanel) list(a *App) []listRow {
+	all := p.found(a)
+	slices.SortStableFunc(all, func(x, y lead.Found) int { return rank(a, x) - rank(a, y) })
+	var here, others []listRow
+	for _, f := range all {
+		if f.Archived != p.archived {
+			continue
+		}
+		row := sessionRow(a, f)
+		switch {
+		case f.Folder == a.o.Folder.Path, p.scope == 2, p.scope == 1 && f.Project == a.project():
+			here = append(here, row)
+		case p.filter != nil && p.scope == 0:
+			others = append(others, row)
+		}
+	}
+	if len(others) > 0 {
+		here = append(append(here, listRow{line: text.Of(text.Dim, "other folders")}), others...)
+	}
+	return here
+}
+
+// rank orders the pinned first, then those that wait for the person.
+func rank(a *App, f lead.Found) int {
+	switch {
+	case f.Pinned:
+		return 0
+	case f.Record != nil && a.world.Bot(f.Record.Name) != nil && len(a.world.Bot(f.Record.Name).Waits) > 0:
+		return 1
+	}
+	return 2
+}
+
+func sessionHead() string {
+	return text.Pad("TITLE", 26) + text.Pad("BOT", 16) + text.Pad("STATE", 14) + text.Pad("LAST", 13)
+}
+
+// titleOf is how a session is called.
+func titleOf(f lead.Found) string {
+	if f.Title != "" {
+		return f.Title
+	}
+	return f.Bot
+}
+
+func sessionRow(a *App, f lead.Found) listRow {
+	state, role := "gone", text.Fail
+	if f.Record != nil {
+		g := glyphs[live.Idle]
+		if b := a.world.Bot(f.Record.Name); b != nil {
+			g = glyphs[b.State(false)]
+		}
+		state, role = g.mark+" "+g.word, g.role
+	}
+	line := text.Join(
+		text.Span{Text: text.Pad(cells.OneLine(titleOf(f)), 25) + " "},
+		text.Span{Text: text.Pad(cells.OneLine(f.Bot), 15) + " "},
+		text.Span{Text: text.Pad(state, 13) + " ", Role: role},
+		text.Span{Text: ago(a.o.Now(), f.Opened), Role: text.Dim},
+	)
+	return listRow{id: fmt.Sprint(f.BotID), line: line, match: titleOf(f) + " " + f.Bot + " " + f.Folder}
+}
+
+func (p *sessionsPanel) folderOf(a *App, r listRow) []text.Line {
+	if f := p.of(a, r); f != nil {
+		return []text.Line{text.Of(text.Dim, cells.OneLine(tilde(f.Folder)))}
+	}
+	return nil
+}
+
+// ago is a time as a list says it.
+func ago(now, at time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "-"
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	case d < 48*time.Hour:
+		return "yesterday"
+	}
+	return strings.TrimSpace(at.Format("2 Jan"))
+}
+
+func (p *sessionsPanel) of(a *App, r listRow) *lead.Found {
+	for _, f := range p.found(a) {
+		if fmt.Sprint(f.BotID) == r.id {
+			return &f
+		}
+	}
+	return nil
+}
+
+// open goes to a session. One that is gone can be forgotten, and nothing else: what has
+// its name now is another bot.
+func (p *sessionsPanel) open(a *App, r listRow) bool {
+	f := p.of(a, r)
+	switch {
+	case f == nil:
+		return false
+	case f.Gone():
+		p.ask(&question{text: titleOf(*f) + " is gone: its bot was deleted. Forget it? (/new starts another)", yes: func(a *App) {
+			a.forget(*f)
+			p.read(a)
+		}})
+		return false
+	}
+	if f.Folder != a.o.Folder.Path {
+		a.notes.say("it works in " + tilde(f.Folder))
+	}
+	a.openSession(f.Record.Name, f.Record.ID)
+	return true
+}
+
+func (a *App) forget(f lead.Found) {
+	if err := a.o.Book.Change(func(page *lead.Page) error { page.Forget(f.Store, f.BotID); return nil }); err != nil {
+		a.notes.fail(err)
+	}
+}
+
+// change changes what the book has of a session.
+func (p *sessionsPanel) change(a *App, r listRow, change func(*lead.Session)) {
+	f := p.of(a, r)
+	if f == nil {
+		return
+	}
+	if err := a.o.Book.Change(func(page *lead.Page) error {
+		s := f.Session
+		if old := page.Of(s.Store, s.BotID); old != nil {
+			s = *old
+		}
+		change(&s)
+		page.Put(s)
+		return nil
+	}); err != nil {
+		a.notes.fail(err)
+	}
+	if a.session != nil && a.session.id == f.BotID {
+		change(&a.session.kept)
+	}
+	p.read(a)
+}
+
+func (p *sessionsPanel) archive(a *App, r listRow) {
+	p.change(a, r, func(s *lead.Session) { s.Archived = !s.Archived })
+}
+
+func (p *sessionsPanel) rename(a *App, r listRow) {
+	a.panel = &inputPanel{title: "rename", back: p, take: func(a *App, title string) {
+		p.change(a, r, func(s *lead.Session) { s.Title = title })
+	}}
+}
+
+// remove deletes the bot's rows, after a question that says what goes and what stays.
+func (p *sessionsPanel) remove(a *App, r listRow) {
+	f := p.of(a, r)
+	if f == nil || f.Gone() {
+		return
+	}
+	p.ask(&question{
+		text: "Delete " + titleOf(*f) + " (" + f.Bot + ") with all that was said? Its tasks and their worktrees stay. The store's free pages are not scrubbed.",
+		yes:  func(a *App) { a.deleteBot(f.Record.Name, func() { a.forget(*f); p.read(a) }) },
+	})
+}
