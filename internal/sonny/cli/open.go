@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/host/tools"
@@ -112,7 +113,7 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 			}
 			return c.Text, parts(c), nil
 		},
-		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
+		Rules:       w.rules(),
 		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
@@ -143,9 +144,9 @@ func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
 	return lines
 }
 
-// rules are the person's command rules, and those of a session.
-func (w *around) rules(bot int64) *protocol.Rules {
-	return lead.ReadRules(filepath.Join(w.agent, "rules"), filepath.Join(w.sonny, "rules", fmt.Sprintf("%d.rules", bot)))
+// rules is where the person's command rules are kept, and those of sessions.
+func (w *around) rules() allow.Place {
+	return allow.Place{Rules: filepath.Join(w.agent, "rules"), Sessions: filepath.Join(w.sonny, "rules")}
 }
 
 // terminal are the options of the terminal itself.

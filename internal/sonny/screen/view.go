@@ -154,10 +154,13 @@ func (a *App) body(c term.Canvas, l layout) {
 		w -= width + 1
 		c = c.Sub(0, 0, w, h)
 	}
-	if rows := a.answers.rows(a, w); len(rows) > 0 {
-		n := min(len(rows), max(h-2, 1))
+	if rows := a.answers.rows(a, w, h); len(rows) > 0 {
+		n := min(len(rows), h)
 		for i, line := range rows[:n] {
 			c.Put(0, h-n+i, line.Cut(w), w)
+		}
+		if x, up, shown := a.answers.caret(w); shown && a.panel == nil {
+			c.SetCursor(x, h-up)
 		}
 		c = c.Sub(0, 0, w, h-n)
 	}
@@ -346,6 +349,9 @@ func (a *App) footer(w int) text.Line {
 			add(text.Plain, words)
 		}
 	}
+	if a.session != nil && a.lost == nil {
+		a.warnings(add)
+	}
 	if n := a.notes.current(); n != nil {
 		role := text.Accent
 		if n.fail {
@@ -365,6 +371,19 @@ func (a *App) footer(w int) text.Line {
 		role = text.Warn
 	}
 	return text.Line{Spans: left}.Right(text.Of(role, strings.Join(words, " · ")+" "), w)
+}
+
+// warnings are what the person must know of the bot on screen besides its state.
+func (a *App) warnings(add func(text.Role, string)) {
+	if words := a.unreadable(); words != "" {
+		add(text.Fail, words)
+	}
+	if a.judging.down {
+		add(text.Wait, "approver down")
+	}
+	if a.session.after != nil {
+		add(text.Accent, a.session.afterWords+": after this turn")
+	}
 }
 
 // shortWords are the footer's on a narrow screen.
@@ -441,7 +460,7 @@ func (a *App) keyHints() []string {
 	case a.panel != nil:
 		return a.panel.hints()
 	case a.answers.focused:
-		return []string{"1–4 decide", "↑↓ Enter", "v whole call", "n next", "Esc back"}
+		return a.answers.hints(a)
 	case a.answers.open(a) && !a.composing().empty():
 		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
 	case a.answers.open(a):
