@@ -62,7 +62,8 @@ func plainChoice(n int, label string) choice { return choice{n: n, label: text.O
 type field struct {
 	composer
 	label string
-	take  func(a *App, words string) (done bool)
+	wrong string // of what was taken last
+	take  func(a *App, words string) error
 }
 
 // answers is the panel of what waits for the person. It shows one thing at a time, in
@@ -75,7 +76,7 @@ type answers struct {
 	focused bool     // it has the keyboard
 	guard   guard
 	closing string    // why the panel was closed under the person's hands; "" when it was not
-	left    time.Time // when Esc gave the keyboard back
+	left    time.Time // when Esc came last that interrupts nothing; zero: another key came since
 	choice  int       // the highlighted one's number; 0 for none
 	whole   bool
 	top     int // the first row of the body that is shown
@@ -131,6 +132,20 @@ func (p *answers) drop(a *App, id, why string) {
 	p.settle(a, why)
 }
 
+// deafen makes the panel take no key for a moment, and draws it anew when it takes them.
+func (p *answers) deafen(a *App) {
+	p.guard.restart(a.o.Now())
+	a.after(swallowedFor, func() {})
+}
+
+func (p *answers) swallows(a *App) bool {
+	if !p.guard.swallows(a.o.Now()) {
+		return false
+	}
+	a.after(swallowedFor, func() {})
+	return true
+}
+
 // settle follows a change of what waits: another question on screen is another to be
 // read, so the panel is deaf again.
 func (p *answers) settle(a *App, why string) {
@@ -143,7 +158,7 @@ func (p *answers) settle(a *App, why string) {
 		return
 	}
 	p.shown, p.choice, p.whole, p.top, p.field = now, 0, false, 0, nil
-	p.guard.restart(a.o.Now())
+	p.deafen(a)
 	switch {
 	case now == "":
 		if p.focused {
@@ -170,14 +185,13 @@ func (p *answers) focus(a *App) bool {
 	}
 	p.settle(a, "")
 	p.focused, p.choice = true, 0
-	p.guard.restart(a.o.Now())
+	p.deafen(a)
 	return true
 }
 
 // yield gives the keyboard back to the composer.
 func (p *answers) yield(a *App) {
 	p.focused, p.field, p.wide, p.pinned = false, nil, false, ""
-	p.left = a.o.Now()
 	p.settle(a, "")
 }
 
@@ -212,7 +226,7 @@ func (p *answers) next(a *App) {
 	}
 	at := slices.IndexFunc(list, func(q asking) bool { return q.id() == p.shown })
 	p.shown, p.choice, p.whole, p.top, p.field = list[(at+1)%len(list)].id(), 0, false, 0, nil
-	p.guard.restart(a.o.Now())
+	p.deafen(a)
 }
 
 // pin shows one thing, whosever it is.
@@ -222,9 +236,20 @@ func (p *answers) pin(a *App, id string) {
 	p.focus(a)
 }
 
-// justLeft reports whether Esc gave the keyboard back a moment ago: a second press that
-// comes so soon is of the same wish, and interrupts nothing (sonny.md 9.1).
-func (p *answers) justLeft(a *App) bool { return a.o.Now().Sub(p.left) < doubleEsc }
+// holdsEsc reports whether an Esc in the composer interrupts nothing yet. With a question
+// open the first one does not, and a second one only when it is no part of the same
+// press (sonny.md 9.1).
+func (p *answers) holdsEsc(a *App) bool {
+	now := a.o.Now()
+	switch {
+	case !p.open(a):
+		return !p.left.IsZero() && now.Sub(p.left) < doubleEsc
+	case p.left.IsZero():
+		p.left = now
+		return true
+	}
+	return now.Sub(p.left) < doubleEsc
+}
 
 // key takes a key where the panel has the keyboard. It reports whether it took it.
 func (p *answers) key(a *App, k term.Key) bool {
@@ -234,7 +259,7 @@ func (p *answers) key(a *App, k term.Key) bool {
 	if !p.focused || !p.open(a) {
 		return false
 	}
-	if p.guard.swallows(a.o.Now()) {
+	if p.swallows(a) {
 		return true
 	}
 	if p.field != nil {
@@ -274,7 +299,7 @@ func (p *answers) elsewhere(a *App, k term.Key) {
 // lateKey takes the keys of a moment in which the question was closed under the
 // person's hands: they were meant for it, and are for nothing now.
 func (p *answers) lateKey(a *App, k term.Key) bool {
-	if !p.guard.swallows(a.o.Now()) {
+	if !p.swallows(a) {
 		p.closing = ""
 		return false
 	}
@@ -317,6 +342,7 @@ func (p *answers) act(a *App, action string) {
 			p.drop(a, q.id(), "")
 		} else {
 			p.yield(a)
+			p.left = a.o.Now()
 		}
 	default:
 		p.current(a).own(a, action)
@@ -354,7 +380,7 @@ func (p *answers) take(a *App, n int) {
 		q.pick(a, n, "")
 		return
 	}
-	p.field = &field{label: list[at].words, take: func(a *App, words string) bool { q.pick(a, n, words); return true }}
+	p.field = &field{label: list[at].words, take: func(a *App, words string) error { q.pick(a, n, words); return nil }}
 }
 
 // write takes a key of the text that is written in the panel.
@@ -362,7 +388,9 @@ func (p *answers) write(a *App, k term.Key) {
 	f := p.field
 	switch k.Name {
 	case "enter":
-		if f.take(a, f.text()) && p.field == f {
+		if err := f.take(a, f.text()); err != nil {
+			f.wrong = detailOf(err)
+		} else if p.field == f {
 			p.field = nil
 		}
 	case "esc":
@@ -375,7 +403,7 @@ func (p *answers) write(a *App, k term.Key) {
 // paste takes pasted text where something is written in the panel; else it is the
 // composer's.
 func (p *answers) paste(a *App, s string) bool {
-	if p.focused && p.field != nil && !p.guard.swallows(a.o.Now()) {
+	if p.focused && p.field != nil && !p.swallows(a) {
 		p.field.e().Paste(s)
 		return true
 	}

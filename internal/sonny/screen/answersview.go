@@ -25,7 +25,7 @@ func (p *answers) rows(a *App, w, h int) []text.Line {
 		at := slices.IndexFunc(list, func(x asking) bool { return x.id() == q.id() })
 		count = fmt.Sprintf("%d of %d", at+1, len(list))
 	}
-	foot := p.choices(s, w)
+	foot := p.choices(s, w, a.o.Now().Before(p.guard.until) && p.focused)
 	out := []text.Line{titledRule(cells.OneLine(s.title), count, w)}
 	room := max(1, h-leastTranscript-len(out)-len(foot))
 	if p.whole {
@@ -51,21 +51,29 @@ func (p *answers) window(body []text.Line, room int) []text.Line {
 }
 
 // choices are the rows of the choices, or the text that is being written.
-func (p *answers) choices(s sheet, w int) (out []text.Line) {
+// They are dim for as long as no key is taken.
+func (p *answers) choices(s sheet, w int, deaf bool) (out []text.Line) {
 	if p.field != nil {
 		line, _ := p.field.line("  "+p.field.label+"  ", w)
-		return []text.Line{line, {}}
+		out = append(out, line)
+		if p.field.wrong != "" {
+			out = append(out, wrapped(cells.OneLine(p.field.wrong), text.Fail, w)...)
+		}
+		return append(out, text.Line{})
 	}
 	for _, c := range s.choices {
 		head := text.Span{Text: fmt.Sprintf("  %d  ", c.n), Role: text.Accent}
-		line := text.Line{Spans: append([]text.Span{head}, c.label.Spans...)}
+		if deaf {
+			head.Role = text.Dim
+		}
+		label := slices.Clone(c.label.Spans)
 		if p.choice == c.n {
-			line.Spans[0].Text = fmt.Sprintf("▎ %d  ", c.n)
-			for i := range line.Spans {
-				line.Spans[i].Attr |= text.Bold
+			head.Text = fmt.Sprintf("▎ %d  ", c.n)
+			for i := range label {
+				label[i].Attr |= text.Bold
 			}
 		}
-		out = append(out, line.Cut(w))
+		out = append(out, text.Wrap(label, text.Frame{Width: max(10, w-1), First: []text.Span{head}, Rest: []text.Span{{Text: "     ", Chrome: true}}})...)
 	}
 	return append(out, text.Line{})
 }
@@ -77,7 +85,11 @@ func (p *answers) caret(w int) (x, up int, shown bool) {
 		return 0, 0, false
 	}
 	_, x = p.field.line("  "+p.field.label+"  ", w)
-	return x, 2, true
+	up = 2
+	if p.field.wrong != "" {
+		up += len(wrapped(cells.OneLine(p.field.wrong), text.Fail, w))
+	}
+	return x, up, true
 }
 
 // scroll moves what is asked in its window. It reports whether the panel has the
@@ -96,6 +108,8 @@ func (p *answers) hints(a *App) []string {
 		return []string{"Enter takes it", "Esc back to the choices"}
 	case q == nil:
 		return nil
+	case a.o.Now().Before(p.guard.until):
+		return []string{"no key is taken yet"}
 	default:
 		hints := q.sheet(a, a.w, false).hints
 		if len(p.visible(a)) > 1 {

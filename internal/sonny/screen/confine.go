@@ -191,6 +191,9 @@ func realFolder(path, from string) (string, error) {
 type confirmPanel struct{ question }
 
 func (p *confirmPanel) hints() []string {
+	if p.want == "" {
+		return []string{"y yes", "Esc no"}
+	}
 	return []string{"type " + p.want + " and Enter", "Esc no"}
 }
 
@@ -201,17 +204,15 @@ func (p *confirmPanel) view(a *App, c term.Canvas) {
 }
 
 func (p *confirmPanel) key(a *App, k term.Key) bool {
-	switch k.Name {
-	case "esc":
+	switch {
+	case k.Name == "esc" || p.want == "" && k.Name == "n":
 		return true
-	case "enter":
-		if p.typed.text() != p.want {
-			return false
-		}
+	case p.want == "" && k.Name == "y" || p.want != "" && k.Name == "enter" && p.typed.text() == p.want:
 		a.panel = nil
 		p.yes(a)
 		return true
+	case p.want != "" && k.Name != "enter":
+		p.typed.key(a.o.Keys, k)
 	}
-	p.typed.key(a.o.Keys, k)
 	return false
 }

@@ -64,6 +64,9 @@ func (a *App) key(k term.Key) {
 		}
 		return
 	}
+	if k.Name != "esc" {
+		a.answers.left = time.Time{}
+	}
 	if a.answers.key(a, k) {
 		return
 	}
@@ -137,7 +140,7 @@ func (a *App) esc() {
 	first := a.escaped
 	a.escaped = time.Time{}
 	switch s := a.at(); {
-	case a.answers.justLeft(a):
+	case a.answers.holdsEsc(a):
 	case a.inSide:
 		a.closeSide()
 		a.shut = now

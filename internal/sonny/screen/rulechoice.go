@@ -66,7 +66,7 @@ func (r *ruleChoice) own(a *App, action string) {
 	case "approve_reach":
 		r.reach = r.reach.Other()
 	case "approve_words":
-		f := &field{label: "the rule's words", take: func(a *App, typed string) bool { return r.edited(a, typed) }}
+		f := &field{label: "the rule's words", take: func(_ *App, typed string) error { return r.edited(typed) }}
 		f.set(r.text())
 		a.answers.field = f
 	}
@@ -74,17 +74,15 @@ func (r *ruleChoice) own(a *App, action string) {
 
 // edited takes words that the person wrote. What would not let the call through, or
 // allows more than can be seen, stays to be written.
-func (r *ruleChoice) edited(a *App, typed string) bool {
+func (r *ruleChoice) edited(typed string) error {
 	words, err := allow.Words(typed)
 	if err == nil {
 		err = allow.Check(r.have, words, r.script)
 	}
-	if err != nil {
-		a.notes.fail(err)
-		return false
+	if err == nil {
+		r.words = words
 	}
-	r.words = words
-	return true
+	return err
 }
 
 // keepRule writes the rule and gives the rules to the lead; then is called when both

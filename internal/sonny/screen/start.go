@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,6 +157,9 @@ func (st *startScreen) send(a *App) {
 		st.making = false
 		if err != nil {
 			st.failed = err
+			if errors.Is(err, protocol.SandboxUnavailable) {
+				st.noSandbox(a, err)
+			}
 			return
 		}
 		a.world.Put(*bot)

@@ -370,7 +370,12 @@ func (a *App) footer(w int) text.Line {
 	if warn {
 		role = text.Warn
 	}
-	return text.Line{Spans: left}.Right(text.Of(role, strings.Join(words, " · ")+" "), w)
+	line := text.Line{Spans: left}
+	right := func() text.Line { return text.Of(role, strings.Join(words, " · ")+" ") }
+	for len(words) > 2 && line.Width()+right().Width() >= w {
+		words = words[:len(words)-1] // the branch, then the network
+	}
+	return line.Right(right(), w)
 }
 
 // warnings are what the person must know of the bot on screen besides its state.

@@ -13,7 +13,7 @@ import (
 
 // layout is the call's line, what was decided about it, and its result (sonny.md 8.5).
 func (c *ToolCall) layout(l Look, open bool) []text.Line {
-	out := []text.Line{c.line(l.Width)}
+	out := c.lines(l.Width)
 	for _, s := range c.Steps {
 		out = append(out, s.line(c.now()).Cut(l.Width))
 	}
@@ -42,8 +42,22 @@ func indent(width int) text.Frame {
 	return text.Frame{Width: width, First: in, Rest: in}
 }
 
-// line is the one that names the call, its state at the right.
-func (c *ToolCall) line(width int) text.Line {
+// lines name the call, with its state at the right, or below where the reason of a
+// denial leaves no room for both.
+func (c *ToolCall) lines(width int) []text.Line {
+	left, state := c.naming(), text.Line{Spans: c.state()}
+	room := width - state.Width() - 2
+	if left.Width() <= room || room >= leastNaming {
+		return []text.Line{left.Right(state, width)}
+	}
+	return append([]text.Line{left.Cut(width)}, text.Wrap(state.Spans, indent(width))...)
+}
+
+// leastNaming is how many cells of what names a call stay beside its state.
+const leastNaming = 24
+
+// naming is what the call is.
+func (c *ToolCall) naming() text.Line {
 	glyph := "▸ "
 	if c.Name == "wait" && !c.done {
 		glyph = "◐ "
@@ -59,7 +73,7 @@ func (c *ToolCall) line(width int) text.Line {
 		left = append(left, text.Span{Text: "  "})
 		left = append(left, stat...)
 	}
-	return text.Line{Spans: left}.Right(text.Line{Spans: c.state()}, width)
+	return text.Line{Spans: left}
 }
 
 func (c *ToolCall) verb() string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agent/client/termsafe"
+	"agent/internal/approver"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -96,7 +97,7 @@ func unattributed(reason string, say sayer) {
 	case reason == "":
 		say(text.Fail, "denied")
 	default:
-		say(text.Fail, "denied: %s", reason)
+		say(text.Fail, "denied: %s", approver.Finding(reason))
 	}
 }
 
@@ -116,7 +117,7 @@ func verdicts(list []protocol.Verdict, denied bool, say sayer) {
 		case denied && v.Reason == "":
 			say(text.Fail, "denied by %s", by)
 		case denied:
-			say(text.Fail, "denied by %s: %s", by, v.Reason)
+			say(text.Fail, "denied by %s: %s", by, approver.Finding(v.Reason))
 		case v.WaitedMS >= 100 && v.Tag == autoTag:
 			say(text.Dim, "allowed by %s  %s", by, Span(time.Duration(v.WaitedMS)*time.Millisecond))
 		default:
@@ -130,7 +131,7 @@ func unreviewedWhy(reason string) string {
 	if i := strings.Index(reason, "not reviewed"); i >= 0 {
 		reason = reason[i:]
 	}
-	return strings.TrimPrefix(strings.TrimPrefix(reason, "not reviewed"), ": ")
+	return approver.Finding(strings.TrimPrefix(strings.TrimPrefix(reason, "not reviewed"), ": "))
 }
 
 // who is who gave a verdict, in the screen's words.
