@@ -20,37 +20,47 @@ import (
 
 // change gives the bot gates, which are nil to stay, and a place, which is nil to stay.
 func (a *App) change(s *session, gates []protocol.Gate, place *protocol.Configure, to string) {
+	now := &protocol.Configure{}
+	switch {
+	case place == nil:
+	case s.working(a):
+		s.wait(place, to)
+	default:
+		now = place
+	}
 	if gates != nil {
-		a.configureNow(s, &protocol.Configure{Gates: protocol.Set(gates)}, func() {
-			if place == nil {
-				a.sayConfined(s)
-			}
-		})
+		now.Gates = protocol.Set(gates)
 	}
-	if place == nil {
-		return
+	if gates != nil || now == place {
+		a.configureNow(s, now, to)
 	}
-	if s.working(a) {
-		s.after, s.afterWords = merged(s.after, place), to
-		s.tr.Notice(0, to+": after this turn", "")
-		return
-	}
-	a.configureNow(s, place, func() { a.sayConfined(s) })
 }
 
-// configureNow sends a change; then is called in the loop when it holds.
-func (a *App) configureNow(s *session, change *protocol.Configure, then func()) {
+// wait keeps a change for the turn's end.
+func (s *session) wait(place *protocol.Configure, to string) {
+	s.after, s.afterWords = merged(s.after, place), to
+	s.tr.Notice(0, to+": after this turn", "")
+}
+
+// configureNow sends a change, and says what holds when it does. Where a turn has begun
+// meanwhile the place waits for its end and the gates go alone.
+func (a *App) configureNow(s *session, change *protocol.Configure, to string) {
 	change.Bot, change.BotID = s.bot, s.id
 	do(a, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Configure(ctx, change) },
 		func(record *protocol.Bot, err error) {
-			switch {
+			switch gates, gated := change.Gates.Get(); {
 			case errors.Is(err, protocol.BotBusy):
-				s.after = merged(change, s.after) // a turn began meanwhile
+				place := *change
+				place.Gates = protocol.Opt[[]protocol.Gate]{}
+				s.wait(&place, to)
+				if gated {
+					a.change(s, gates, nil, to)
+				}
 			case err != nil:
 				a.notes.fail(err)
 			default:
 				a.world.Put(*record)
-				then()
+				a.sayConfined(s)
 			}
 		})
 }
@@ -90,9 +100,9 @@ func (a *App) afterTurn(b *live.Bot, e *protocol.Event) {
 	if e.Kind != protocol.KindTurnFinished || s == nil || b == nil || b.Record.ID != s.id || s.after == nil || b.Turn != 0 {
 		return
 	}
-	change := s.after
+	change, to := s.after, s.afterWords
 	s.after, s.afterWords = nil, ""
-	a.configureNow(s, change, func() { a.sayConfined(s) })
+	a.configureNow(s, change, to)
 }
 
 func (a *App) sandboxCommand(mode string) error {
