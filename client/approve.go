@@ -50,8 +50,9 @@ type ApprovalServer struct {
 	lease   int64
 	renewal sync.WaitGroup
 
-	ctx context.Context // ends with the tag
-	end context.CancelCauseFunc
+	ctx    context.Context // ends with the tag
+	end    context.CancelCauseFunc
+	unbind func() bool // from the context that it was made with
 
 	mu      sync.Mutex
 	waiting []*Round                         // those that waited when the tag was taken
@@ -72,8 +73,8 @@ type partKey struct {
 // holds it; the error's facts say for how long. The lease is renewed by a
 // goroutine of its own until Close, ctx's end, or its loss.
 //
-// It has a connection of its own, which Close ends. What waited already has been
-// read when it returns.
+// It has a connection of its own, which Close ends, and the end of ctx: the tag is
+// free then. What waited already has been read when it returns.
 func (c *Client) ServeApprovals(ctx context.Context, tag string, o ServeOptions) (*ApprovalServer, error) {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
@@ -84,6 +85,7 @@ func (c *Client) ServeApprovals(ctx context.Context, tag string, o ServeOptions)
 	}
 	s := &ApprovalServer{c: c, session: session, tag: tag}
 	s.ctx, s.end = context.WithCancelCause(ctx)
+	s.unbind = context.AfterFunc(ctx, session.giveUp)
 	var got protocol.ApprovalsServing
 	r := &protocol.ServeApprovals{Tag: tag, LeaseMS: o.Lease.Milliseconds()}
 	if err := session.Do(s.ctx, protocol.OpServeApprovals, r, &got); err != nil {
@@ -273,10 +275,12 @@ func (s *ApprovalServer) Answer(ctx context.Context, call *protocol.Approval, v 
 	return a, nil
 }
 
-// Close gives the tag up. It may be called more than once.
+// Close gives the tag up: when it returns the tag is free, unless the daemon does
+// not answer within a second. It may be called more than once.
 func (s *ApprovalServer) Close() error {
+	s.unbind()
 	s.end(errServerClosed)
-	err := s.session.Close()
+	s.session.giveUp()
 	s.renewal.Wait()
-	return err
+	return nil
 }

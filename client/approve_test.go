@@ -190,3 +190,15 @@ func TestServeApprovals(t *testing.T) {
 		}
 	})
 }
+
+func TestAGateIsGivenUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	f := newGateFake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s, srv := f.serve(t, ctx)
+	cancel()
+	<-s.ended // its connection, while nobody has called Close
+	if err := allOf(srv.Rounds()); !errors.Is(err, context.Canceled) {
+		t.Errorf("rounds ended with %v", err)
+	}
+}

@@ -62,8 +62,8 @@ func (c *Client) connect(ctx context.Context, target Target, bound limits) (*lin
 	if err != nil {
 		return nil, err
 	}
+	conn.SetReadDeadline(time.Now().Add(bound.ready)) // first: the context's end must not be overwritten
 	stop := context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
-	conn.SetReadDeadline(time.Now().Add(bound.ready))
 	l := &link{conn: conn, lines: protocol.NewLineReader(conn), peer: peerPID(conn)}
 	err = l.readReady()
 	if !stop() && err == nil {

@@ -27,7 +27,9 @@
 // errors.Is(err, protocol.BotNotFound); errors.As gives detail and facts.
 //
 // Streams are iter.Seq2: a pair is a value and nil, or nil and an error, and
-// the error is last. Breaking out of the loop frees what the stream held.
+// the error is last. One goroutine ranges over a stream at a time; different ones
+// are independent. Breaking out of the loop frees what the stream held; one taken
+// with iter.Pull holds it until its stop, or the Client's Close.
 //
 // A session's reader never waits for a consumer. Notifications go to a queue
 // of 4,096; when it is full the session is closed and its streams end, after

@@ -138,8 +138,11 @@ func ExampleClient_ServeTools() {
 		fmt.Println(call.Bot, "keeps", args.Fact)
 		return client.ToolOutput{Text: "kept"}, nil
 	}
+	serve := func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.ServeTools(ctx, "notes", client.ServeOptions{}, keep)
+	}
 	for {
-		err := c.ServeTools(context.Background(), "notes", client.ServeOptions{}, keep)
+		_, err := client.Retry(context.Background(), serve) // over restarts of the daemon
 		if !errors.Is(err, protocol.ToolsLost) {
 			log.Fatal(err) // tools_served: another program serves them
 		}

@@ -21,6 +21,9 @@ type fake struct {
 	// goroutine.
 	handle func(s *fakeSession, r protocol.Request)
 
+	// ended, when set, is called at the end of a session, before it is closed.
+	ended func()
+
 	mu       sync.Mutex
 	ready    protocol.Ready
 	listener net.Listener
@@ -115,6 +118,9 @@ func (f *fake) accept(l net.Listener) {
 
 func (f *fake) serve(s *fakeSession) {
 	defer func() {
+		if f.ended != nil {
+			f.ended()
+		}
 		s.conn.Close()
 		close(s.ended)
 		f.mu.Lock()
@@ -227,6 +233,16 @@ func (l *log) add(bot string, turn int64, kind string, v any) int64 {
 		}
 	}
 	return cursor
+}
+
+// live sends a live event of a turn to who follows.
+func (l *log) live(bot string, turn int64, d protocol.Delta) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.Bot, d.Turn = bot, turn
+	for s := range l.followers {
+		s.live(protocol.KindTextDelta, d)
+	}
 }
 
 func raw(v any) json.RawMessage {

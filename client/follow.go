@@ -59,14 +59,21 @@ type follower struct {
 	store    string // the store's identity, once known
 	botID    int64  // the bot's, once known
 	attached bool   // it followed once
-	tries    int    // failures since it last followed
+	tries    int    // failures since it last came on
 }
 
 func (f *follower) run(ctx context.Context) error {
+	life := f.c.untilClose()
+	ctx, cancel := within(ctx, life)
+	defer cancel()
 	for {
-		err := f.attach(ctx)
-		if !f.o.Reconnect || ctx.Err() != nil || !lost(err) {
+		began, from := time.Now(), f.last
+		err := f.attach(ctx, life)
+		if !f.o.Reconnect || ctx.Err() != nil || life.Err() != nil || !lost(err) {
 			return err
+		}
+		if f.last > from || time.Since(began) > longestBackoff {
+			f.tries = 0 // one that follows and fails at once is still failing
 		}
 		f.tries++
 		f.c.logf("follow %s: %v; attempt %d", f.bot, protocol.CodeOf(err), f.tries)
@@ -91,8 +98,8 @@ func lost(err error) bool {
 }
 
 // attach follows over one connection until that ends.
-func (f *follower) attach(ctx context.Context) error {
-	s, err := f.c.Session(ctx)
+func (f *follower) attach(ctx, life context.Context) error {
+	s, err := f.c.open(ctx, life, true)
 	if err != nil {
 		return err
 	}
@@ -103,7 +110,6 @@ func (f *follower) attach(ctx context.Context) error {
 	if err := s.Do(ctx, protocol.OpFollow, &protocol.Follow{Bot: f.bot, After: f.last}, nil); err != nil {
 		return err
 	}
-	f.tries = 0
 	if f.attached {
 		again := &protocol.Event{Kind: protocol.KindReconnected, Bot: f.bot}
 		if !f.yield(again, nil) {
@@ -211,42 +217,4 @@ func finishedEvent(bot string, out *protocol.Outcome) (*protocol.Event, error) {
 	}
 	line := protocol.AppendEvent(nil, 0, bot, out.Turn, protocol.KindTurnFinished, data)
 	return &protocol.Event{Kind: protocol.KindTurnFinished, Bot: bot, Turn: out.Turn, Data: data, Line: line[:len(line)-1]}, nil
-}
-
-// Run submits s, follows its turn and returns the outcome. each, when not
-// nil, sees every event of the bot on the way, from the submission's own event
-// on; its error stops following (not the turn) and is returned. A turn that
-// fails is an Outcome, not an error.
-func (c *Client) Run(ctx context.Context, s *protocol.Submit, each func(*protocol.Event) error) (*protocol.Outcome, error) {
-	sub, err := c.Submit(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.followTurn(ctx, sub, each); err != nil {
-		return nil, err
-	}
-	return c.Result(ctx, sub.Bot, sub.Turn)
-}
-
-// followTurn shows each what happens from the submission on. A duplicate's
-// answer has no cursor, so its turn is looked for from the beginning.
-func (c *Client) followTurn(ctx context.Context, sub *protocol.Submitted, each func(*protocol.Event) error) error {
-	o := FollowOptions{Turn: sub.Turn, NoDeltas: each == nil}
-	if sub.Cursor != nil {
-		o.After = *sub.Cursor - 1
-	}
-	seen := sub.Cursor != nil
-	for e, err := range c.Follow(ctx, sub.Bot, o) {
-		if err != nil {
-			return err
-		}
-		seen = seen || e.Turn == sub.Turn
-		if each == nil || !seen {
-			continue
-		}
-		if err := each(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -40,6 +40,13 @@ func serve(args []string) int {
 		fmt.Fprintln(os.Stderr, "agent: store_already_owned: by a daemon that leaves")
 		return 75
 	}
+	if holder := os.Getenv("SERVE_HOLD"); holder != "" { // it starts once that is closed
+		conn, err := net.Dial("unix", holder)
+		if err != nil {
+			return 1
+		}
+		conn.Read(make([]byte, 1))
+	}
 	l, err := net.Listen("unix", flags["socket"][0])
 	if err != nil {
 		return 75

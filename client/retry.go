@@ -26,10 +26,13 @@ func Retry[T any](ctx context.Context, f func(context.Context) (T, error)) (T, e
 	}
 }
 
+// longestBackoff is the longest wait between two tries, give or take 20 %.
+const longestBackoff = 5 * time.Second
+
 // backoff is the wait before the given try, from 1: 100 ms doubling to 5 s,
 // ±20 %.
 func backoff(attempt int) time.Duration {
-	d := 5 * time.Second
+	d := longestBackoff
 	if attempt < 7 {
 		d = 100 * time.Millisecond << (attempt - 1)
 	}

@@ -16,7 +16,8 @@ import (
 
 // ReadRules reads command rules for create and configure (sandbox.md 8.1): one
 // file, or the files of a folder that are named *.rules, in byte order of their
-// names and not of folders below it. A path that does not exist is an empty set.
+// names and not of folders below it. A path that does not exist is an empty set;
+// an empty path is not.
 // The daemon parses them; here each is a regular file of UTF-8, and they are at
 // most 256 with 256 KiB together. What cannot be read, or is more, is
 // rules_unreadable, whose detail names the file.
@@ -29,6 +30,8 @@ func ReadRules(path string) (*protocol.Rules, error) {
 	r := &protocol.Rules{Files: []protocol.RuleFile{}}
 	info, err := os.Stat(path)
 	switch {
+	case path == "": // an unset setting must not read as no rules
+		return nil, protocol.Fail(protocol.RulesUnreadable, "the command rules have no path")
 	case absent(path, err):
 		return r, nil
 	case err != nil:

@@ -153,3 +153,10 @@ func TestUnreadableRules(t *testing.T) {
 		}
 	})
 }
+
+func TestRulesOfNoPath(t *testing.T) {
+	t.Parallel()
+	if r, err := ReadRules(""); !errors.Is(err, protocol.RulesUnreadable) {
+		t.Errorf("got %v, %v", r, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +37,7 @@ type ToolCall struct {
 
 // ToolOutput is what a handler gives the model.
 type ToolOutput struct {
-	Text     string   // at most 512 KiB
+	Text     string   // UTF-8, at most 512 KiB, and 1 MiB as JSON
 	Pictures []string // absolute paths, at most 8 files as protocol.Submit takes them
 	External bool     // it holds content from outside
 }
@@ -48,11 +49,13 @@ type ToolOutput struct {
 // h becomes the tool's error: a *protocol.Error keeps its code, any other is
 // tool_failed. A call handed to someone before is answered outcome_unknown
 // without running, unless o.Redelivered. A panic in h is tool_failed and does
-// not end the server.
+// not end the server, and so is a result that the daemon does not take, such as
+// one that is too long: the error's detail says why.
 //
-// It has a connection of its own. tools_served means that another session holds
-// the tag; the error's facts say for how long. When it returns, the calls it
-// had are offered to the tag's next server as delivered.
+// It has a connection of its own and ends with it, by daemon_disconnected: Retry
+// serves again at the next daemon. tools_served means that another session holds
+// the tag; the error's facts say for how long. When it returns the tag is free,
+// and the calls it had are offered to the tag's next server as delivered.
 func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h ToolHandler) error {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
@@ -64,7 +67,6 @@ func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h T
 	if err != nil {
 		return withOp(err, protocol.OpServeTools)
 	}
-	defer session.Close()
 	s := &toolServer{
 		c: c, session: session, tag: tag, o: o, h: h,
 		slots: make(chan struct{}, o.Concurrency), calls: map[callKey]context.CancelCauseFunc{},
@@ -73,7 +75,7 @@ func (c *Client) ServeTools(ctx context.Context, tag string, o ServeOptions, h T
 	defer s.end(nil)
 	err = s.serve()
 	s.end(err)
-	session.Close() // a handler that still asks something is not kept waiting
+	session.giveUp() // before the handlers: one that still asks something is not kept waiting
 	s.handlers.Wait()
 	return err
 }
@@ -241,10 +243,8 @@ func (s *toolServer) cancel(key callKey) {
 // answer runs a call in one of the handlers' places and sends what it came to.
 func (s *toolServer) answer(ctx context.Context, call *ToolCall) {
 	if call.Delivered && !s.o.Redelivered {
-		s.send(ctx, call, ToolOutput{}, &protocol.Error{
-			Code:   protocol.OutcomeUnknown,
-			Detail: "the call was handed to another server before; whether it acted is not known",
-		})
+		s.send(ctx, call, failed(protocol.Fail(protocol.OutcomeUnknown,
+			"the call was handed to another server before; whether it acted is not known")))
 		return
 	}
 	select {
@@ -252,33 +252,39 @@ func (s *toolServer) answer(ctx context.Context, call *ToolCall) {
 	case <-ctx.Done():
 		return
 	}
-	out, err := s.run(ctx, call)
-	<-s.slots
-	if ctx.Err() == nil {
-		s.send(ctx, call, out, err)
-	}
-}
-
-func (s *toolServer) run(ctx context.Context, call *ToolCall) (out ToolOutput, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.c.logf("serve %s: the handler of %s panicked", s.tag, call.Name)
-			err = fmt.Errorf("the handler panicked: %v", r)
+	r := failed(errors.New("the handler ended its goroutine"))
+	defer func() { // also when it does that, as a test's Fatal would
+		<-s.slots
+		if ctx.Err() == nil {
+			s.send(ctx, call, r)
 		}
 	}()
-	return s.h(ctx, call)
+	r = s.run(ctx, call)
 }
+
+// run is what the handler says. What is wrong with its error, such as a nil
+// pointer in it, is a panic of its own too.
+func (s *toolServer) run(ctx context.Context, call *ToolCall) (r *protocol.ToolResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.c.logf("serve %s: the handler of %s panicked", s.tag, call.Name)
+			r = failed(fmt.Errorf("the handler panicked: %v", p))
+		}
+	}()
+	out, err := s.h(ctx, call)
+	if err != nil {
+		return failed(err)
+	}
+	return &protocol.ToolResult{Output: protocol.Set(out.Text), Pictures: out.Pictures, External: out.External}
+}
+
+// failed is the result of a call that came to an error.
+func failed(err error) *protocol.ToolResult { return &protocol.ToolResult{Error: toolError(err)} }
 
 // send gives the daemon a result. One that it does not take as it is becomes
 // tool_failed, so that the turn does not wait for the call's expiry.
-func (s *toolServer) send(ctx context.Context, call *ToolCall, out ToolOutput, failed error) {
-	r := &protocol.ToolResult{Bot: call.Bot, Turn: call.Turn, CallID: call.CallID, Request: call.Request, Tag: call.Tag, Lease: call.lease}
-	if failed != nil {
-		r.Error = toolError(failed)
-	} else {
-		r.Output, r.Pictures, r.External = protocol.Set(out.Text), out.Pictures, out.External
-	}
-	err := s.session.Do(ctx, protocol.OpToolResult, r, nil)
+func (s *toolServer) send(ctx context.Context, call *ToolCall, r *protocol.ToolResult) {
+	err := s.result(ctx, call, r)
 	switch code := protocol.CodeOf(err); {
 	case err == nil, ctx.Err() != nil:
 	case code == protocol.StaleTurn, code == protocol.CallAlreadyAnswered, code == protocol.CallSuperseded,
@@ -288,22 +294,28 @@ func (s *toolServer) send(ctx context.Context, call *ToolCall, out ToolOutput, f
 		s.end(err)
 	default:
 		s.c.logf("serve %s: a result of %s was refused: %s", s.tag, call.Name, code)
-		again := *r
-		again.Output, again.Pictures, again.External = protocol.Opt[string]{}, nil, false
-		again.Error = &protocol.ToolError{Code: string(protocol.ToolFailed), Detail: "the result was refused: " + string(code)}
-		if err := s.session.Do(ctx, protocol.OpToolResult, &again, nil); protocol.CodeOf(err) == protocol.ToolsLost {
+		again := failed(fmt.Errorf("the result was refused: %v", err)) // under no code but tool_failed
+		if err := s.result(ctx, call, again); protocol.CodeOf(err) == protocol.ToolsLost {
 			s.end(err)
 		}
 	}
 }
 
+// result sends a result under the call's own name.
+func (s *toolServer) result(ctx context.Context, call *ToolCall, r *protocol.ToolResult) error {
+	r.Bot, r.Turn, r.CallID, r.Request, r.Tag, r.Lease = call.Bot, call.Turn, call.CallID, call.Request, call.Tag, call.lease
+	return s.session.Do(ctx, protocol.OpToolResult, r, nil)
+}
+
 // toolError is a handler's error as the model reads it.
 func toolError(err error) *protocol.ToolError {
+	e := &protocol.ToolError{Code: string(protocol.ToolFailed), Detail: err.Error()}
 	var coded *protocol.Error
 	if errors.As(err, &coded) && validToolCode(string(coded.Code)) {
-		return &protocol.ToolError{Code: string(coded.Code), Detail: coded.Detail}
+		e.Code, e.Detail = string(coded.Code), coded.Detail
 	}
-	return &protocol.ToolError{Code: string(protocol.ToolFailed), Detail: err.Error()}
+	e.Detail = strings.ToValidUTF8(e.Detail, "\uFFFD")
+	return e
 }
 
 // validToolCode reports whether code may be a tool error's (protocol document,
@@ -317,9 +329,15 @@ func validToolCode(code string) bool {
 	return code != "" && len(code) <= protocol.MaxToolErrorCode
 }
 
+// errNoServer is what a call gets that no server handed out, such as a test's own.
+var errNoServer = errors.New("client: the call was not handed out by ServeTools")
+
 // ApproveStep asks the bot's gates for one step inside the call and waits. A
 // denial is a verdict, not an error. Of step, what names the call is filled in.
 func (t *ToolCall) ApproveStep(ctx context.Context, step protocol.Step) (*protocol.StepVerdict, error) {
+	if t.session == nil {
+		return nil, errNoServer
+	}
 	step.Bot, step.Turn, step.CallID, step.Request, step.Tag, step.Lease = t.Bot, t.Turn, t.CallID, t.Request, t.Tag, t.lease
 	v := new(protocol.StepVerdict)
 	if err := t.session.Do(ctx, protocol.OpApproveStep, &step, v); err != nil {
@@ -330,6 +348,9 @@ func (t *ToolCall) ApproveStep(ctx context.Context, step protocol.Step) (*protoc
 
 // StepResult records what the step did.
 func (t *ToolCall) StepResult(ctx context.Context, step string, ok bool, detail string) error {
+	if t.session == nil {
+		return errNoServer
+	}
 	r := &protocol.StepResult{
 		Bot: t.Bot, Turn: t.Turn, CallID: t.CallID, Request: t.Request, Tag: t.Tag, Lease: t.lease,
 		Step: step, OK: ok, Detail: detail,

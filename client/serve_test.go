@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,10 @@ func (f *tagFake) serve(t *testing.T, o ServeOptions, h ToolHandler) (*fakeSessi
 	return <-f.serving, cancel, ended
 }
 
+type panickyError struct{}
+
+func (panickyError) Error() string { panic("a defect in a defect") }
+
 func shown(r *protocol.ToolResult) string {
 	if r.Error != nil {
 		return r.CallID + ": " + r.Error.Code + " " + r.Error.Detail
@@ -120,6 +125,50 @@ func TestServeTools(t *testing.T) {
 		r := <-f.results
 		if shown(r) != "c2= done Ada {}" || !r.External || r.Lease != fakeLease || r.Bot != "Ada" || r.Turn != 5 || r.Request != 1 || r.Tag != "x" {
 			t.Errorf("result %+v", r)
+		}
+	})
+	t.Run("nothing that a handler does instead of answering ends the server, or takes its place", func(t *testing.T) {
+		f := newTagFake(t)
+		var none *protocol.Error
+		s, _, _ := f.serve(t, ServeOptions{Concurrency: 1}, func(ctx context.Context, call *ToolCall) (ToolOutput, error) {
+			switch call.CallID {
+			case "c1":
+				return ToolOutput{}, none // a nil pointer in an error
+			case "c2":
+				return ToolOutput{}, panickyError{}
+			case "c3":
+				runtime.Goexit()
+			case "c4":
+				return ToolOutput{}, errors.New("not\xffUTF-8")
+			case "c5":
+				return ToolOutput{Text: strings.Repeat("x", protocol.MaxLine)}, nil
+			case "c6":
+				return ToolOutput{Text: "not\xffUTF-8"}, nil
+			}
+			return ToolOutput{Text: "done"}, nil
+		})
+		for id, want := range map[string]string{
+			"c1": "tool_failed the handler panicked: ", "c2": "tool_failed the handler panicked: ", "c3": "tool_failed the handler ended its goroutine",
+			"c4": "tool_failed not\uFFFDUTF-8", "c5": "tool_failed the result was refused: input_line_limit_or_truncation",
+			"c6": "tool_failed the result was refused: invalid_json: a text is not UTF-8",
+		} {
+			s.live(protocol.KindToolRequested, pushOf(fakeCall(id)))
+			if got := shown(<-f.results); !strings.HasPrefix(got, id+": "+want) {
+				t.Errorf("result %s, want %s", got, want)
+			}
+		}
+		s.live(protocol.KindToolRequested, pushOf(fakeCall("c7")))
+		if got := shown(<-f.results); got != "c7= done" {
+			t.Errorf("result %s", got)
+		}
+	})
+	t.Run("a call of the program's own making asks nobody", func(t *testing.T) {
+		call := &ToolCall{ToolCall: fakeCall("c1")}
+		if _, err := call.ApproveStep(t.Context(), protocol.Step{}); err == nil {
+			t.Error("a step of it was approved")
+		}
+		if err := call.StepResult(t.Context(), "s", true, ""); err == nil {
+			t.Error("a step of it was reported")
 		}
 	})
 	t.Run("what waits already is taken from every page, each call once", func(t *testing.T) {

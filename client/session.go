@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -24,11 +25,12 @@ type Session struct {
 	notify bool
 	forget func()
 
-	sending sync.Mutex // one writer at a time
+	sending chan struct{} // holds a token while a line is written
 
 	mu      sync.Mutex
 	lastID  uint64
-	waiting map[uint64]*request
+	sent    uint64              // how many lines were begun
+	waiting map[uint64]*request // by id: not answered yet
 	queue   []*protocol.Event
 	ranging bool
 	wake    chan struct{} // holds one token when the queue or the end changed
@@ -36,16 +38,17 @@ type Session struct {
 	done    chan struct{}
 }
 
-// request is one that waits for its answer.
+// request is one that is not answered yet. Its caller may have gone.
 type request struct {
 	op     string
+	place  uint64               // among the lines of its session; 0: not sent
 	answer chan *protocol.Reply // room for one
 }
 
 func newSession(l *link, notify bool) *Session {
 	return &Session{
 		conn: l.conn, lines: l.lines, ready: l.ready, notify: notify,
-		waiting: map[uint64]*request{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		sending: make(chan struct{}, 1), waiting: map[uint64]*request{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
@@ -67,6 +70,21 @@ func (s *Session) Err() error {
 func (s *Session) Close() error {
 	s.end(nil)
 	return nil
+}
+
+// goodbye is how long a daemon has to end its side of a session.
+const goodbye = time.Second
+
+// giveUp is Close for a session that holds a tag: the daemon ends the connection
+// once it has freed the tag, so that the next to ask for it gets it.
+func (s *Session) giveUp() {
+	if half, ok := s.conn.(interface{ CloseWrite() error }); ok && s.alive() && half.CloseWrite() == nil {
+		select {
+		case <-s.done:
+		case <-time.After(goodbye):
+		}
+	}
+	s.end(nil)
 }
 
 func (s *Session) alive() bool {
@@ -125,12 +143,12 @@ func (s *Session) roundTrip(ctx context.Context, op string, params any) (*protoc
 	}
 	r := &request{op: op, answer: make(chan *protocol.Reply, 1)}
 	id := s.expect(r)
-	defer s.unexpect(id)
+	defer s.leave(id, r)
 	line, err := protocol.AppendRequest(nil, id, op, params)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.send(ctx, line); err != nil {
+	if err := s.send(ctx, r, line); err != nil {
 		return nil, withOp(err, op)
 	}
 	select {
@@ -156,20 +174,52 @@ func (s *Session) expect(r *request) uint64 {
 	return s.lastID
 }
 
-func (s *Session) unexpect(id uint64) {
+// leave forgets a request that was never sent. One that was sent keeps its place
+// until it is answered, whoever has gone: an answer without an id is known by the
+// places.
+func (s *Session) leave(id uint64, r *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.waiting, id)
+	if r.place == 0 {
+		delete(s.waiting, id)
+	}
 }
 
-// send writes one line. A context that ends within the line ends the session
-// too, since what follows half a line means nothing.
-func (s *Session) send(ctx context.Context, line []byte) error {
-	s.sending.Lock()
-	defer s.sending.Unlock()
-	if ctx.Err() != nil {
+// send writes one line. A context that ends within the line leaves the rest of it
+// to a goroutine, since what follows half a line means nothing: the request is
+// then sent, as one whose context ends a moment later is.
+func (s *Session) send(ctx context.Context, r *request, line []byte) error {
+	select {
+	case s.sending <- struct{}{}:
+	case <-s.done:
+		return s.disconnected()
+	case <-ctx.Done():
 		return contextError(ctx, "send")
 	}
+	if ctx.Err() != nil { // both were so
+		<-s.sending
+		return contextError(ctx, "send")
+	}
+	s.begin(r)
+	n, err := s.write(ctx, line)
+	switch {
+	case err == nil:
+		<-s.sending
+		return nil
+	case ctx.Err() == nil || !errors.Is(err, os.ErrDeadlineExceeded):
+		<-s.sending
+		return s.sendingFailed(err)
+	case n == 0:
+		s.unbegin(r)
+		<-s.sending
+	default:
+		go s.finish(line[n:])
+	}
+	return contextError(ctx, "send")
+}
+
+// write writes a line until its context ends, and says how far it came.
+func (s *Session) write(ctx context.Context, line []byte) (int, error) {
 	cut := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		s.conn.SetWriteDeadline(time.Unix(1, 0))
@@ -180,15 +230,36 @@ func (s *Session) send(ctx context.Context, line []byte) error {
 		<-cut
 		s.conn.SetWriteDeadline(time.Time{})
 	}
-	if err == nil {
-		return nil
+	return n, err
+}
+
+// finish writes the rest of a line, however long the daemon takes to read it, and
+// lets the next one in.
+func (s *Session) finish(rest []byte) {
+	if _, err := s.conn.Write(rest); err != nil {
+		s.sendingFailed(err)
 	}
-	if n > 0 || ctx.Err() == nil {
-		s.end(coded(protocol.DaemonDisconnected, "sending failed: "+reason(err), err))
-	}
-	if ctx.Err() != nil {
-		return contextError(ctx, "send")
-	}
+	<-s.sending
+}
+
+// begin gives a request its place.
+func (s *Session) begin(r *request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent++
+	r.place = s.sent
+}
+
+// unbegin takes the place back: nothing of the line was written.
+func (s *Session) unbegin(r *request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.place = 0
+}
+
+// sendingFailed ends the session, and is what it ended with.
+func (s *Session) sendingFailed(err error) error {
+	s.end(coded(protocol.DaemonDisconnected, "sending failed: "+reason(err), err))
 	return s.disconnected()
 }
 
@@ -229,22 +300,23 @@ func (s *Session) read() {
 	}
 }
 
-// deliver hands an answer to whoever asked. Nobody may be there any more.
+// deliver hands an answer to whoever asked. Nobody may be there any more. An
+// answer to nobody's id is dropped.
 func (s *Session) deliver(reply *protocol.Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id, ok := reply.Number()
-	if !ok {
-		id = s.oldest()
+	if string(reply.ID) == "null" {
+		id, ok = s.oldest(), true
 	}
-	if r := s.waiting[id]; r != nil {
+	if r := s.waiting[id]; ok && r != nil {
 		delete(s.waiting, id)
 		r.answer <- reply
 	}
 }
 
 // oldest is the request that an answer without an id refuses: answers come in
-// order, so it is the first one out, deferred ones only if there is no other.
+// order, so it is the first one sent, deferred ones only if there is no other.
 func (s *Session) oldest() uint64 {
 	var first, firstDeferred uint64
 	for id, r := range s.waiting {
@@ -252,7 +324,7 @@ func (s *Session) oldest() uint64 {
 		if protocol.Deferred(r.op) {
 			slot = &firstDeferred
 		}
-		if *slot == 0 || id < *slot {
+		if r.place != 0 && (*slot == 0 || r.place < s.waiting[*slot].place) {
 			*slot = id
 		}
 	}

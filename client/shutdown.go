@@ -31,8 +31,10 @@ func (c *Client) ShutdownPID(ctx context.Context, grace time.Duration) (pid int,
 	if err != nil {
 		return 0, err
 	}
-	before := c.closeCount()
-	l, err := c.connect(ctx, target, c.stepLimits())
+	life := c.untilClose()
+	dialing, cancel := within(ctx, life)
+	defer cancel()
+	l, err := c.connect(dialing, target, c.stepLimits())
 	if errors.Is(err, protocol.DaemonProtocolMismatch) && l.ready != nil && l.ready.Protocol < protocol.Version {
 		if err := l.checkPeer(); err != nil {
 			return 0, err
@@ -42,7 +44,7 @@ func (c *Client) ShutdownPID(ctx context.Context, grace time.Duration) (pid int,
 	if err != nil {
 		return 0, withOp(err, protocol.OpShutdown)
 	}
-	s, err := c.adopt(l, false, before)
+	s, err := c.adopt(l, false, life)
 	if err != nil {
 		return 0, err
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"agent/internal/place"
 	"agent/protocol"
 )
@@ -32,13 +34,17 @@ const exitOwned = 75
 // reports whether it did (section 3). Stated options that differ from a running
 // daemon's are daemon_configuration_mismatch. Losing the start race is not an
 // error. Inside a bot's shell on the bot's socket it starts nothing. A nil s is
-// the zero Starter. With daemon_protocol_mismatch ready is what the listener
-// announced, if it announced something.
+// the zero Starter. With daemon_protocol_mismatch and daemon_configuration_mismatch
+// ready is what the listener announced, if it announced something; with any other
+// error it is nil, and started says no more than that a process was begun.
+//
+// What was started goes on when ctx ends and when this program does; until then a
+// goroutine waits for its exit.
 func (c *Client) Start(ctx context.Context, s *Starter) (ready *protocol.Ready, started bool, err error) {
 	if s == nil {
 		s = &Starter{}
 	}
-	session, ready, started, err := c.start(ctx, s, false)
+	session, ready, started, err := c.start(ctx, c.untilClose(), s, false)
 	if err != nil {
 		return ready, started, err
 	}
@@ -54,13 +60,14 @@ func (c *Client) Start(ctx context.Context, s *Starter) (ready *protocol.Ready, 
 	return ready, started, nil
 }
 
-// start is Start with the session it made.
-func (c *Client) start(ctx context.Context, s *Starter, notify bool) (*Session, *protocol.Ready, bool, error) {
+// start is Start with the session it made, unless life ends.
+func (c *Client) start(ctx, life context.Context, s *Starter, notify bool) (*Session, *protocol.Ready, bool, error) {
 	target, err := c.target()
 	if err != nil {
 		return nil, nil, false, err
 	}
-	before := c.closeCount()
+	ctx, cancel := within(ctx, life)
+	defer cancel()
 	window := s.Window
 	if window == 0 {
 		window = startWindow
@@ -68,6 +75,7 @@ func (c *Client) start(ctx context.Context, s *Starter, notify bool) (*Session, 
 	search := &search{c: c, s: s, target: target, end: time.Now().Add(window), window: window}
 	l, err := search.run(ctx)
 	started := search.started()
+	won := started && l != nil && l.ready != nil && search.child.race(l)
 	if err != nil {
 		if l != nil && l.ready != nil {
 			return nil, l.ready, false, err
@@ -78,11 +86,11 @@ func (c *Client) start(ctx context.Context, s *Starter, notify bool) (*Session, 
 		l.close()
 		return nil, l.ready, started, err
 	}
-	session, err := c.adopt(l, notify, before)
+	session, err := c.adopt(l, notify, life)
 	if err != nil {
 		return nil, nil, started, err
 	}
-	return session, session.ready, started && l.ready.PID == search.child.pid, nil
+	return session, session.ready, won, nil
 }
 
 // search is one look for a daemon, within one window.
@@ -93,6 +101,7 @@ type search struct {
 	window time.Duration
 	end    time.Time
 	child  *child // once one was started
+	owned  bool   // one that was started gave way to another
 }
 
 func (s *search) started() bool { return s.child != nil }
@@ -123,6 +132,7 @@ func (s *search) meet(ctx context.Context) (*link, error) {
 		case <-exited:
 			exited = nil
 			if s.child.code == exitOwned {
+				s.owned = true
 				again = time.After(delay)
 				delay *= 2
 				continue
@@ -154,7 +164,7 @@ func (s *search) meet(ctx context.Context) (*link, error) {
 func (s *search) try(ctx context.Context) (*link, error) {
 	left := time.Until(s.end)
 	if left <= 0 {
-		return nil, protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("no daemon was ready on %s within %v", s.target.Socket, s.window))
+		return nil, protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("no daemon was ready on %s within %v%s", s.target.Socket, s.window, s.owner()))
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, left, os.ErrDeadlineExceeded)
 	defer cancel()
@@ -165,17 +175,29 @@ func (s *search) try(ctx context.Context) (*link, error) {
 	return l, err
 }
 
+// owner says, where a daemon that was started gave way to another, that there is
+// one, which listens somewhere else or nowhere.
+func (s *search) owner() string {
+	if !s.owned {
+		return ""
+	}
+	return ": another daemon has the store " + s.target.Store + " or that socket; name its socket with --socket, or end it"
+}
+
 func (s *search) logPath() string { return s.target.Store + ".log" }
 
 // spawn starts agent serve in a session of its own, so that neither the
 // caller's terminal nor its process group can end it.
 func (s *search) spawn() (*child, error) {
+	if err := s.target.whole(); err != nil {
+		return nil, err
+	}
 	if s.s.ExistingOnly {
 		if _, err := os.Stat(s.target.Store); errors.Is(err, fs.ErrNotExist) {
 			return nil, protocol.Fail(protocol.StoreNotFound, "there is no store "+s.target.Store)
 		}
 	}
-	bin, err := s.s.binary()
+	bin, err := s.s.Program()
 	if err != nil {
 		return nil, err
 	}
@@ -203,12 +225,12 @@ func (s *search) launch(bin string, args, env []string) (*child, error) {
 	}
 	log, err := place.OpenPrivate(s.logPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
-		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error(), err)
+		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error()+"; the store must lie in a folder that is there and is yours", err)
 	}
 	defer log.Close()
 	from, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
-		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error(), err)
+		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error()+"; the store must lie in a folder that is there and is yours", err)
 	}
 	cmd := exec.Command(bin, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log // stdin is /dev/null
@@ -216,7 +238,7 @@ func (s *search) launch(bin string, args, env []string) (*child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, coded(protocol.DaemonStartFailed, bin+" cannot be started: "+reason(err), err)
 	}
-	ch := &child{pid: cmd.Process.Pid, logFrom: from, exited: make(chan struct{})}
+	ch := &child{pid: cmd.Process.Pid, process: cmd.Process, logFrom: from, exited: make(chan struct{})}
 	go ch.wait(cmd)
 	return ch, nil
 }
@@ -234,19 +256,41 @@ func makeFolder(store string) error {
 	return placeError(err)
 }
 
-// child is a daemon that was started. code may be read once exited is closed.
+// child is a daemon that was started. code and ended may be read once exited is
+// closed.
 type child struct {
 	pid     int
+	process *os.Process
 	logFrom int64 // where its log begins
 	exited  chan struct{}
 	code    int
+	ended   string // how, in the system's words
 }
 
 // wait reaps the child, whenever that is.
 func (ch *child) wait(cmd *exec.Cmd) {
 	cmd.Wait()
-	ch.code = cmd.ProcessState.ExitCode()
+	ch.code, ch.ended = cmd.ProcessState.ExitCode(), cmd.ProcessState.String()
 	close(ch.exited)
+}
+
+// race reports whether it is the child that listens, or what the child started
+// where that is a wrapper. One that another daemon was faster than is ended: left to
+// find that out by itself it would come up where the other is shut down meanwhile,
+// and nobody would know of it.
+func (ch *child) race(l *link) (won bool) {
+	pid := l.peer
+	if pid == 0 {
+		pid = l.ready.PID
+	}
+	session, err := unix.Getsid(pid)
+	if pid == ch.pid || err == nil && session == ch.pid {
+		return true
+	}
+	if err == nil { // a process that cannot be seen may yet be ours
+		ch.process.Signal(syscall.SIGTERM) // not to whoever has the number of one that has ended
+	}
+	return false
 }
 
 // failure is the last line that the child wrote to its log. Other daemons of
@@ -255,6 +299,9 @@ func (ch *child) wait(cmd *exec.Cmd) {
 func (ch *child) failure(path string) string {
 	const most = 4096
 	text := fmt.Sprintf("agent serve exited with status %d", ch.code)
+	if ch.code < 0 {
+		text = "agent serve was ended: " + ch.ended
+	}
 	if ch.code == 0 {
 		return text + ": it was ended before it could be met"
 	}

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -228,6 +230,7 @@ func TestFailureIsTheChildsOwn(t *testing.T) {
 	}{
 		{child{code: 1}, "agent: io_error: no space"},
 		{child{code: 1, logFrom: int64(len(text))}, "agent serve exited with status 1"},
+		{child{code: -1, ended: "signal: killed", logFrom: int64(len(text))}, "agent serve was ended: signal: killed"},
 		{child{code: 0}, "agent serve exited with status 0: it was ended before it could be met"},
 	} {
 		if got := row.child.failure(log); got != row.want {
@@ -258,7 +261,7 @@ func TestStartRefusals(t *testing.T) {
 		{
 			"another daemon owns the store and never answers", func(t *testing.T) { t.Setenv("SERVE_EXIT", "75") },
 			Starter{Providers: []string{"scripted"}, Window: 400 * time.Millisecond},
-			protocol.DaemonStartTimeout, "within 400ms",
+			protocol.DaemonStartTimeout, "within 400ms: another daemon has the store",
 		},
 		{"no provider to start with", nil, Starter{}, protocol.NoProviders, "--provider scripted"},
 		{"CL-12 looking at a store never makes one", nil, Starter{ExistingOnly: true, Providers: []string{"scripted"}}, protocol.StoreNotFound, "no store"},
@@ -483,4 +486,88 @@ func TestShutdownFollowsTheProcess(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func TestStartNeedsAWholeTarget(t *testing.T) {
+	home, target := newHome(t)
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	t.Chdir(home)
+	for _, row := range []struct {
+		name   string
+		target Target
+		code   protocol.Code
+	}{
+		{"a socket without a store", Target{Socket: target.Socket}, protocol.InvalidStorePath},
+		{"a relative store", Target{Store: "s.sqlite", Socket: target.Socket}, protocol.InvalidStorePath},
+		{"a relative socket", Target{Store: target.Store, Socket: "s.sqlite.sock"}, protocol.InvalidSocketPath},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := startedClient(t, row.target, Starter{})
+			if _, err := c.Ready(t.Context()); !errors.Is(err, row.code) {
+				t.Errorf("got %v", err)
+			}
+			if left, err := os.ReadDir(home); err != nil || len(left) != 0 {
+				t.Errorf("it left %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestAChildThatLostIsEnded(t *testing.T) {
+	home, target := newHome(t)
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	holder, err := net.Listen("unix", filepath.Join(home, "hold"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Close()
+	t.Setenv("SERVE_HOLD", holder.Addr().String())
+	c := &Client{Target: target}
+	defer c.Close()
+	type outcome struct {
+		started bool
+		err     error
+	}
+	got := make(chan outcome, 1)
+	go func() {
+		_, started, err := c.Start(context.Background(), &Starter{Bin: testBinary(t)})
+		got <- outcome{started, err}
+	}()
+	child, err := holder.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close() // which lets it start
+	winner := &fake{socket: target.Socket, sessions: map[*fakeSession]bool{}}
+	winner.ready.PID = os.Getpid()
+	winner.start(t)
+	defer winner.stop()
+	if o := <-got; o.err != nil || o.started {
+		t.Errorf("started %v, %v", o.started, o.err)
+	}
+	child.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if n, err := child.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the child that lost lives: %d, %v", n, err)
+	}
+}
+
+func TestAWrapperStartsADaemonToo(t *testing.T) {
+	home, target := newHome(t)
+	t.Setenv("ANTHROPIC_API_KEY", "k")
+	wrapper := filepath.Join(home, "wrapper")
+	script := "#!/bin/sh\ntrap 'kill $!' TERM\n'" + testBinary(t) + "' \"$@\" &\nwait\n"
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{Target: target}
+	defer c.Close()
+	ready, started, err := c.Start(t.Context(), &Starter{Bin: wrapper})
+	if err != nil || !started {
+		t.Fatalf("started %v, %v", started, err)
+	}
+	again, started, err := c.Start(t.Context(), &Starter{Bin: wrapper})
+	if err != nil || started || again.PID != ready.PID {
+		t.Errorf("the second: %+v, %v, %v", again, started, err)
+	}
+	end(t, c)
 }

@@ -154,8 +154,9 @@ func realPath(path string) string {
 	}
 }
 
-// binary is the agent program to start.
-func (s *Starter) binary() (string, error) {
+// Program is the agent program that is started: Bin, else the one beside this program,
+// else AGENT_BIN, else agent on PATH. daemon_start_failed where there is none.
+func (s *Starter) Program() (string, error) {
 	if s.Bin != "" {
 		return s.Bin, nil
 	}

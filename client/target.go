@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -9,8 +10,22 @@ import (
 	"agent/protocol"
 )
 
-// Target is a store and the socket of its daemon, both absolute.
+// Target is a store and the socket of its daemon, both absolute: Resolve makes
+// one. Without Socket it is the store's; without Store too it is what the
+// environment names. Store may be missing where nothing is started.
 type Target struct{ Store, Socket string }
+
+// whole refuses a target that names no place for a daemon to be started at: its
+// log would lie wherever the caller is.
+func (t Target) whole() error {
+	if !filepath.IsAbs(t.Store) {
+		return protocol.Fail(protocol.InvalidStorePath, fmt.Sprintf("to start a daemon Target.Store must be an absolute path, and it is %q; Resolve makes one", t.Store))
+	}
+	if !filepath.IsAbs(t.Socket) {
+		return protocol.Fail(protocol.InvalidSocketPath, fmt.Sprintf("to start a daemon Target.Socket must be an absolute path, and it is %q; Resolve makes one", t.Socket))
+	}
+	return nil
+}
 
 // Resolve picks store and socket by the command's rules (section 2). Empty
 // arguments are flags not given; an empty variable counts as unset. The store

@@ -116,7 +116,7 @@ func ParseEvent(line []byte) (*Event, error) {
 func parseEvent(line []byte) (*Event, error) {
 	var l eventLine
 	if err := json.Unmarshal(line, &l, jsontext.AllowDuplicateNames(true)); err != nil {
-		return nil, Fail(InvalidJSON, err.Error())
+		return oddEvent(line, err)
 	}
 	if l.Event == "" {
 		return nil, Fail(InvalidJSON, "a notification without an event")
@@ -129,6 +129,21 @@ func parseEvent(line []byte) (*Event, error) {
 		e.Durable, e.Cursor, e.Data = true, l.Cursor, l.Data
 	}
 	return e, nil
+}
+
+// oddEvent is a notification one of whose members is of another type than those of
+// this build's kinds, for which err was said. A live one, of a kind that is to come,
+// is kept without what it names; one with a cursor is refused, since whoever missed
+// it would not know.
+func oddEvent(line []byte, err error) (*Event, error) {
+	var l struct {
+		Event  string             `json:"event"`
+		Cursor stdjson.RawMessage `json:"cursor"`
+	}
+	if json.Unmarshal(line, &l, jsontext.AllowDuplicateNames(true)) != nil || l.Event == "" || l.Cursor != nil {
+		return nil, Fail(InvalidJSON, err.Error())
+	}
+	return &Event{Kind: l.Event, Line: line, Data: line}, nil
 }
 
 // Created is the data of created and, with Source, Checkpoint and Node, of

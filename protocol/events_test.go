@@ -150,6 +150,17 @@ func TestEventShapes(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 	})
+	t.Run("a live one whose members are of other types is kept whole, and one with a cursor is refused", func(t *testing.T) {
+		line := `{"event":"later","durable":false,"bot":{"id":3},"turn":"soon","data":7}`
+		if e := parse(line); e.Kind != "later" || e.Durable || e.Bot != "" || e.Turn != 0 || string(e.Data) != line {
+			t.Errorf("got %+v", e)
+		}
+		for _, line := range []string{`{"event":"later","cursor":7,"bot":"A","turn":"soon","data":{}}`, `{"event":"later","cursor":1e99,"bot":"A","turn":1,"data":{}}`} {
+			if _, err := ParseEvent([]byte(line)); CodeOf(err) != InvalidJSON {
+				t.Errorf("%s: got %v", line, err)
+			}
+		}
+	})
 	t.Run("facts of an ended turn are kept", func(t *testing.T) {
 		var end TurnFinished
 		if err := parse(`{"event":"turn_finished","cursor":7,"bot":"A","turn":1,"data":{"status":"failed","checkpoint":null,"error":"budget_exhausted","detail":null,"tokens_used":220}}`).Decode(&end); err != nil {
@@ -192,7 +203,7 @@ func TestReadyLine(t *testing.T) {
 	}
 	want := []string{
 		"event", "protocol", "pid", "store", "schema", "capabilities", "limits", "tools", "providers", "durability",
-		"partial_text_durable", "version", "sandbox", "walls", "protected", "bot_sockets", "paused", "cursor",
+		"partial_text_durable", "version", "sandbox", "walls", "protected", "bot_sockets", "paused",
 	}
 	if got := memberNames(t, line); !equalStrings(got, want) {
 		t.Errorf("members %v, wanted %v", got, want)

@@ -25,10 +25,11 @@ type Options struct {
 	// Source is the top of the checkout that a worktree was made of, for a bot
 	// that works in one: the AGENTS.md files of the folders above it count too.
 	// Who made the worktree knows it; what the worktree's own .git file says is
-	// not asked, since an agent may have written that. "" for any other folder.
+	// not asked, since an agent may have written that. Absolute; "" for any other
+	// folder.
 	Source string
 
-	// Home holds .agents; "": the person's home folder.
+	// Home holds .agents; absolute; "": the person's home folder.
 	Home string
 
 	// Role is the role that the bot is started in; "" for none.
@@ -81,8 +82,8 @@ type Parts struct{ AgentsFiles, Skills, Roles, Facts, Threads int }
 // never waits for one. Errors: instructions_limit, naming the file and its size,
 // for a text past MaxBytes or a folder of more than 4,096 entries;
 // instructions_unreadable, naming what is there and cannot be read, is not UTF-8,
-// or is a link to nothing; profile_not_found; invalid_name for a role's name;
-// workspace_must_exist_and_be_absolute.
+// or is a link to nothing; profile_not_found; invalid_name for a role's or a
+// project's name; workspace_must_exist_and_be_absolute, also for Source and Home.
 func Compose(o Options) (*Composed, error) {
 	c, err := newComposer(o)
 	if err != nil {
@@ -147,6 +148,14 @@ func newComposer(o Options) (*composer, error) {
 	o.Workspace = real
 	if o.Role != "" && !ValidRole(o.Role) {
 		return nil, protocol.Fail(protocol.InvalidName, "the role "+o.Role+": its name is letters, digits, -, _ and ., and does not begin with a dot")
+	}
+	if o.Project != "" && !validProject(o.Project) {
+		return nil, protocol.Fail(protocol.InvalidName, "the project "+o.Project+": its name is "+projectRule)
+	}
+	for _, dir := range []string{o.Source, o.Home} {
+		if dir != "" && !filepath.IsAbs(dir) {
+			return nil, protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, dir+" is no absolute path")
+		}
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()

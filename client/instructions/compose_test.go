@@ -556,3 +556,27 @@ func TestProjectName(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatCannotBeAnOption(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		change func(*Options)
+		code   protocol.Code
+	}{
+		{"a project above the memory's folder", func(o *Options) { o.Project = "../.." }, protocol.InvalidName},
+		{"a project with a slash", func(o *Options) { o.Project = "a/b" }, protocol.InvalidName},
+		{"a relative source", func(o *Options) { o.Source = "code/demo" }, protocol.WorkspaceMustExistAndBeAbsolute},
+		{"a relative home", func(o *Options) { o.Home = "home" }, protocol.WorkspaceMustExistAndBeAbsolute},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			o := Options{Workspace: w.workspace, Home: w.home}
+			row.change(&o)
+			if _, err := Compose(o); protocol.CodeOf(err) != row.code {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -51,10 +51,13 @@ func namedBy(path string) (string, error) {
 	name, ok := fields["name"].(string)
 	if !ok || !validProject(name) {
 		return "", protocol.Fail(protocol.InstructionsUnreadable, escaped(path)+
-			" has no good name: name is 1 to 64 of A-Z a-z 0-9 - _ ., begins with neither . nor - and does not end with .")
+			" has no good name: name is "+projectRule)
 	}
 	return name, nil
 }
+
+// projectRule is what validProject checks, for people.
+const projectRule = "1 to 64 of A-Z a-z 0-9 - _ ., begins with neither . nor - and does not end with ."
 
 func validProject(name string) bool {
 	return len(name) <= maxProject && protocol.ValidBotName(name) && !strings.HasSuffix(name, ".")

@@ -111,7 +111,13 @@ func wholeCharacters(text []byte) []byte {
 	return text
 }
 
+// checked refuses what is no text, and what the system makes up as it is read: a
+// checkout may hold a link to /proc/self/environ, and the person's keys are no
+// instructions.
 func checked(path string, info os.FileInfo, text []byte) (*file, error) {
+	if info.Size() == 0 && len(text) > 0 {
+		return nil, unreadable(path, errors.New("it has no size of its own, as files of /proc have none"))
+	}
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	if !utf8.Valid(text) {
 		return nil, unreadable(path, errors.New("it is not UTF-8"))

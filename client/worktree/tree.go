@@ -21,7 +21,8 @@ type Tree struct {
 	Workspace string // Folder's place in it where the checkout has one, else Path
 	GitDir    string // its own git folder, COMMON/worktrees/X
 
-	plan *Plan
+	plan  *Plan
+	begun bool // git was asked to make it; without that no branch is ours
 }
 
 // Source is the top of the checkout that the worktree was made of.
@@ -61,6 +62,11 @@ const undoLimit = time.Minute
 func (t *Tree) Undo(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
+	return t.plan.alone(ctx, func() error { return t.remove(ctx) })
+}
+
+// remove is Undo, while nobody else is at it.
+func (t *Tree) remove(ctx context.Context) error {
 	p := t.plan
 	_, err := p.in(ctx, "worktree", "remove", "--force", t.Path)
 	if err != nil {
@@ -69,11 +75,14 @@ func (t *Tree) Undo(ctx context.Context) error {
 	if err != nil {
 		return p.failed(fmt.Sprintf("%s is left: %v; remove it with: git -C %s worktree remove --force %s", t.Path, err, quoted(p.Source), quoted(t.Path)))
 	}
+	if !t.begun {
+		return nil
+	}
 	if _, err := p.in(ctx, "show-ref", "--verify", "--quiet", p.ref()); err != nil {
 		return nil // git had not come so far
 	}
 	drop := []string{"update-ref", "-d", p.ref()}
-	if t.GitDir == "" { // nobody has worked on it, unless it is another's
+	if t.GitDir == "" { // nobody has worked on it
 		drop = append(drop, p.Base)
 	}
 	if _, err := p.in(ctx, drop...); err != nil {

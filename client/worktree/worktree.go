@@ -28,13 +28,14 @@ type Request struct {
 	Name   string
 	Branch string
 
-	// Folder lies in the repository; absolute.
+	// Folder lies in the repository; absolute, and there.
 	Folder string
 
 	// Base is the commit that the worktree begins at; "": HEAD.
 	Base string
 
-	// Root is the folder of the store's worktrees: RootOf.
+	// Root is the folder of the store's worktrees: RootOf. Absolute; made when it
+	// is not there, in a folder that is.
 	Root string
 }
 
@@ -73,6 +74,9 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 	if err := CheckName(r.Name); err != nil {
 		return nil, err
 	}
+	if !filepath.IsAbs(r.Root) {
+		return nil, protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("the folder for worktrees is no absolute path: %q", r.Root))
+	}
 	p := &Plan{Path: filepath.Join(r.Root, r.Name), Branch: r.Branch, root: r.Root}
 	if p.Branch == "" {
 		p.Branch = "agent/" + r.Name
@@ -93,6 +97,9 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 func (p *Plan) repository(ctx context.Context, folder string) (err error) {
 	if p.git, err = git.Find(); err != nil {
 		return err
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() || !filepath.IsAbs(folder) {
+		return protocol.Fail(protocol.WorktreeNeedsGit, fmt.Sprintf("%q is no folder that is there, named by an absolute path", folder))
 	}
 	ask := func(what string) (string, error) {
 		answer, err := p.git.Run(ctx, folder, "rev-parse", what)
@@ -119,7 +126,10 @@ func (p *Plan) repository(ctx context.Context, folder string) (err error) {
 	if p.Common, err = filepath.EvalSymlinks(p.Common); err == nil {
 		p.Source, err = filepath.EvalSymlinks(p.Source)
 	}
-	return err
+	if err != nil {
+		return protocol.Fail(protocol.WorktreeNeedsGit, "git says that the checkout of "+folder+" lies elsewhere, and there is nothing: "+err.Error()+"; is core.worktree set?")
+	}
+	return nil
 }
 
 // exists is worktree_exists.
@@ -136,8 +146,12 @@ func (p *Plan) dropBranch() string {
 
 func (p *Plan) ref() string { return "refs/heads/" + p.Branch }
 
-// branchIsFree sees to it that the branch that Undo may remove is our own.
+// branchIsFree sees to it that the branch that Undo may remove is our own, and has
+// a name that git takes as it is.
 func (p *Plan) branchIsFree(ctx context.Context) error {
+	if name, err := p.in(ctx, "check-ref-format", "--branch", p.Branch); (err != nil || name != p.Branch) && context.Cause(ctx) == nil {
+		return p.failed(fmt.Sprintf("%q is no name for a branch", p.Branch))
+	}
 	if _, err := p.in(ctx, "show-ref", "--verify", "--quiet", p.ref()); err == nil {
 		return p.failed("the branch " + p.Branch + " is there; take another name, or remove it: " + p.dropBranch())
 	}
@@ -200,20 +214,32 @@ func (p *Plan) Add(ctx context.Context) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{Path: p.Path, Branch: p.Branch, plan: p}
-	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
-	if err == nil {
-		t.GitDir, err = p.git.Run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
-	}
+	err := p.alone(ctx, func() error { return t.add(ctx) })
 	if err == nil {
 		t.Workspace = t.below(p.sub)
 		return t, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
-	} else {
-		err = p.failed("git could not make the worktree " + p.Path + ": " + err.Error())
 	}
 	return nil, t.undone(err)
+}
+
+// add makes what Add has claimed the place of.
+func (t *Tree) add(ctx context.Context) error {
+	p := t.plan
+	if err := p.branchIsFree(ctx); err != nil { // it may have been made since Find
+		return err
+	}
+	t.begun = true
+	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
+	if err == nil {
+		t.GitDir, err = p.git.Run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
+	}
+	if err != nil {
+		return p.failed("git could not make the worktree " + p.Path + ": " + err.Error())
+	}
+	return nil
 }
 
 // claim makes the worktree's folder, which git takes while it is empty. Of two who

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -344,6 +345,134 @@ func TestFind(t *testing.T) {
 			t.Error("it has gone")
 		}
 	})
+}
+
+func TestTwoWhoWantOneBranch(t *testing.T) {
+	t.Parallel()
+	src := checkout(t)
+	r := request(t, src)
+	r.Branch = "side"
+	first, err := Find(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Name = "w2"
+	second, err := Find(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := first.Add(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Add(t.Context()); !errors.Is(err, protocol.WorktreeFailed) || !strings.Contains(err.Error(), "the branch side is there") {
+		t.Errorf("the second: %v", err)
+	}
+	if _, err := os.Lstat(second.Path); !os.IsNotExist(err) {
+		t.Errorf("the second's folder is left: %v", err)
+	}
+	if got := gitIn(t, tree.Path, "rev-parse", "side"); got != first.Base {
+		t.Errorf("the first's branch is at %s", got)
+	}
+	if err := tree.Undo(t.Context()); err != nil {
+		t.Error(err)
+	}
+	nothing(t, first)
+}
+
+// Git reads the entries of all worktrees when it makes one, and fails on one that
+// is half made: now and then, so that what is looked at here is that no two are
+// made, or removed, at once.
+func TestManyWorktreesAtOnce(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	busy, overlaps := filepath.Join(dir, "busy"), filepath.Join(dir, "overlaps")
+	write(t, filepath.Join(dir, "bin", "git"), `#!/bin/sh
+case "$*" in *"worktree add"*|*"worktree remove"*)
+	mkdir '`+busy+`' || echo "$*" >> '`+overlaps+`'
+	'`+git+`' "$@"
+	status=$?
+	rmdir '`+busy+`'
+	exit $status
+esac
+exec '`+git+`' "$@"
+`, 0o700)
+	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	src := checkout(t)
+	r := request(t, src)
+	const many = 12
+	made := make(chan error, many)
+	for i := range many {
+		go func() {
+			r := r
+			r.Name = fmt.Sprint("w", i)
+			p, err := Find(t.Context(), r)
+			if err == nil {
+				var tree *Tree
+				if tree, err = p.Make(t.Context(), SetupOptions{}); err == nil {
+					err = tree.Undo(t.Context())
+				}
+			}
+			made <- err
+		}()
+	}
+	for range many {
+		if err := <-made; err != nil {
+			t.Error(err)
+		}
+	}
+	if text, err := os.ReadFile(overlaps); err == nil {
+		t.Errorf("these ran while another did:\n%s", text)
+	}
+}
+
+func TestUndoWithoutTheRepository(t *testing.T) {
+	t.Parallel()
+	src := checkout(t)
+	tree, err := found(t, src).Add(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(src); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Undo(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(tree.Path); !os.IsNotExist(err) {
+		t.Errorf("its folder is left: %v", err)
+	}
+}
+
+func TestWhatCannotBeARequest(t *testing.T) {
+	t.Parallel()
+	src := checkout(t)
+	for _, row := range []struct {
+		name   string
+		change func(*Request)
+		code   protocol.Code
+		detail string
+	}{
+		{"no root", func(r *Request) { r.Root = "" }, protocol.WorktreeFailed, "no absolute path"},
+		{"a relative root", func(r *Request) { r.Root = "trees" }, protocol.WorktreeFailed, "no absolute path"},
+		{"a relative folder", func(r *Request) { r.Folder = "." }, protocol.WorktreeNeedsGit, "absolute path"},
+		{"a folder that is not there", func(r *Request) { r.Folder += "/none" }, protocol.WorktreeNeedsGit, "is no folder that is there"},
+		{"a file", func(r *Request) { r.Folder += "/sub/file" }, protocol.WorktreeNeedsGit, "is no folder that is there"},
+		{"a branch that reads as a flag", func(r *Request) { r.Branch = "--force" }, protocol.WorktreeFailed, "no name for a branch"},
+		{"a branch with dots", func(r *Request) { r.Branch = "a..b" }, protocol.WorktreeFailed, "no name for a branch"},
+		{"a branch that git would take for another", func(r *Request) { r.Branch = "@{-1}" }, protocol.WorktreeFailed, "no name for a branch"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := request(t, src)
+			row.change(&r)
+			if _, err := Find(t.Context(), r); !errors.Is(err, row.code) || !strings.Contains(err.Error(), row.detail) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 func TestOneOfManyGetsTheName(t *testing.T) {

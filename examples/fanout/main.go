@@ -53,7 +53,7 @@ func run(ctx context.Context, c *client.Client, folder string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Delete(context.WithoutCancel(ctx), lead)
+	defer remove(c, lead)
 	out, err := c.Run(ctx, &protocol.Submit{Bot: lead, Prompt: "Look around in this folder."}, nil)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func run(ctx context.Context, c *client.Client, folder string) error {
 		if _, err := c.Fork(ctx, &protocol.Fork{Source: lead, Bot: name, Workspace: folder}); err != nil {
 			return err
 		}
-		defer c.Delete(context.WithoutCancel(ctx), name)
+		defer remove(c, name)
 		turn, err := c.Submit(ctx, &protocol.Submit{Bot: name, Prompt: side})
 		if err != nil {
 			return err
@@ -89,4 +89,14 @@ func run(ctx context.Context, c *client.Client, folder string) error {
 		}
 	}
 	return nil
+}
+
+// remove deletes a bot, also one that still works: the program was ended.
+func remove(c *client.Client, name string) {
+	ctx := context.Background()
+	if bot, err := c.Inspect(ctx, name); err == nil && bot.RunningTurn != nil {
+		c.Interrupt(ctx, name, *bot.RunningTurn, "fanout ended")
+		c.Wait(ctx, &protocol.Wait{Handles: []string{protocol.Handle{Bot: name, Turn: *bot.RunningTurn}.String()}})
+	}
+	c.Delete(ctx, name)
 }

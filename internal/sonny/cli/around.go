@@ -29,16 +29,27 @@ type around struct {
 	config  *config.Config
 	notices []config.Notice
 	folder  *lead.Folder
+	state   config.State
+	own     bool      // the folder's own files are left out
 	tmux    term.Tmux // around the screen; asked for that alone
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
 func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
+	return a.lookAt(cmd, folder, false)
+}
+
+// lookOutside is look that reads nothing of the folder's own: for what asks first.
+func (a *app) lookOutside(cmd *cobra.Command, folder string) (*around, error) {
+	return a.lookAt(cmd, folder, true)
+}
+
+func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, error) {
 	dir, err := place.MakeAgentDir()
 	if err != nil {
 		return nil, err
 	}
-	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
+	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), own: own, socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
 	if err := place.MakePrivateDir(w.sonny); err != nil {
 		return nil, err
 	}
@@ -46,6 +57,9 @@ func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
 		return nil, err
 	}
 	if err := a.settings(w); err != nil {
+		return nil, err
+	}
+	if err := w.readState(); err != nil {
 		return nil, err
 	}
 	store := a.flags.store
@@ -68,14 +82,26 @@ func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {
 	return lead.Locate(ctx, folder)
 }
 
+// readState takes what Sonny remembers. A damaged file is a notice.
+func (w *around) readState() error {
+	state, notice, err := config.LoadState(filepath.Join(w.sonny, "state.json"))
+	if notice != nil {
+		w.notices = append(w.notices, *notice)
+	}
+	w.state = state
+	return err
+}
+
 // settings resolves them in the order of precedence (sonny.md 2).
 func (a *app) settings(w *around) (err error) {
 	if w.path, err = config.Path(os.Environ()); err != nil {
 		return err
 	}
-	project, err := config.FindProject(w.folder.Home)
-	if err != nil {
-		return err
+	var project *config.Project
+	if !w.own {
+		if project, err = config.FindProject(w.folder.Home); err != nil {
+			return err
+		}
 	}
 	w.config, w.notices, err = config.Resolve(config.Sources{
 		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),

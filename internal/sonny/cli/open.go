@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -35,10 +36,18 @@ func (a *app) open(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !isTerminal(a.stdin) || !isTerminal(a.stdout) {
-		return protocol.Fail(notATerminal, "the screen needs a terminal on its input and output; sonny exec runs a prompt without one")
+	if err := a.needsTerminal(); err != nil {
+		return err
 	}
-	return a.show(cmd, o)
+	return a.show(cmd, o, lead.KindLead)
+}
+
+// needsTerminal refuses the screen where there is none.
+func (a *app) needsTerminal() error {
+	if isTerminal(a.stdin) && isTerminal(a.stdout) {
+		return nil
+	}
+	return protocol.Fail(notATerminal, "the screen needs a terminal on its input and output; sonny exec runs a prompt without one")
 }
 
 func isTerminal(stream any) bool {
@@ -46,25 +55,66 @@ func isTerminal(stream any) bool {
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
-// show reaches the daemon and runs the screen on the terminal.
-func (a *app) show(cmd *cobra.Command, o opening) error {
-	w, err := a.look(cmd, o.folder)
+// show runs the screen on the terminal: what has to be asked first, then the daemon,
+// then the bot.
+func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
+	ctx := cmd.Context()
+	w, err := a.lookOutside(cmd, o.folder)
 	if err != nil {
 		return err
 	}
-	freshSkills(w)
-	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
-	options, err := a.screenOptions(w)
+	w.tmux = term.AskTmux(ctx, os.Getenv)
+	t, err := term.Open(a.terminal(w))
 	if err != nil {
 		return err
+	}
+	sitting, err := func() (*screen.Sitting, error) {
+		defer t.Close()
+		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
+			return nil, err
+		}
+		return a.sit(ctx, w, t, o, kind)
+	}()
+	if err != nil || sitting == nil {
+		return err
+	}
+	a.sayLeft(sitting)
+	return nil
+}
+
+// askFirst asks what must be known before anything of the folder is read or a daemon is
+// started: a provider, and whether the folder's own files are used. It reports whether
+// the screen goes on.
+func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, error) {
+	a.looks(w, t)(t.Background())
+	if there, err := w.hasProvider(); err != nil && !w.socket {
+		return false, err
+	} else if !there && !w.socket {
+		if err := a.setupScreen(ctx, w, t); err != nil {
+			return false, err
+		}
+	}
+	goesOn, err := a.askTrust(ctx, w, t)
+	if err != nil || !goesOn {
+		return false, err
+	}
+	return true, a.settings(w) // with the folder's project.toml, and what setup set
+}
+
+// sit reaches the daemon and shows the bot.
+func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, kind lead.Kind) (*screen.Sitting, error) {
+	freshSkills(w)
+	options, err := a.screenOptions(w, kind)
+	if err != nil {
+		return nil, err
 	}
 	reach := w.link()
-	link, err := connect.Open(cmd.Context(), reach)
+	link, err := connect.Open(ctx, reach)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer link.Close()
-	options.Link, options.Prompt = link, o.prompt
+	options.Term, options.Link, options.Prompt = t, link, o.prompt
 	options.Start = func(ctx context.Context) error {
 		s, err := reach.Starter()
 		if err == nil {
@@ -72,28 +122,15 @@ func (a *app) show(cmd *cobra.Command, o opening) error {
 		}
 		return err
 	}
-	t, err := term.Open(a.terminal(w))
-	if err != nil {
-		return err
-	}
-	options.Term = t
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
 	}
-	sitting, err := func() (*screen.Sitting, error) {
-		defer t.Close()
-		return screen.Run(cmd.Context(), *options)
-	}()
-	if err != nil {
-		return err
-	}
-	a.sayLeft(sitting)
-	return nil
+	return screen.Run(ctx, *options)
 }
 
 // screenOptions are what the settings and the folder say.
-func (a *app) screenOptions(w *around) (*screen.Options, error) {
+func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) {
 	settings, err := w.lead()
 	if err != nil {
 		return nil, err
@@ -103,22 +140,29 @@ func (a *app) screenOptions(w *around) (*screen.Options, error) {
 		return nil, err
 	}
 	m, faults := keys.New(w.config.TUI.Keys)
+	role, served := "lead", tools.Lead
+	if kind == lead.KindHome {
+		role, served = "home", tools.Home
+		settings.Home()
+	}
 	return &screen.Options{
-		Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
-		Model: w.config.Model, Effort: w.config.Effort, Models: list,
+		Kind: kind, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
+		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {
-			c, err := compose(w, project, "lead")
+			c, err := compose(w, project, role)
 			if err != nil {
 				return "", "", err
 			}
 			return c.Text, parts(c), nil
 		},
 		Rules:       w.rules(),
-		ClientTools: tools.For(tools.Lead, settings.Tasks.SetupTimeout),
+		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
 		Notify:      notifications(&w.config.Notifications, w.tmux),
 		Notices:     said(w.notices, faults),
+		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }
@@ -142,6 +186,11 @@ func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
 		lines = append(lines, f.Error())
 	}
 	return lines
+}
+
+// picked keeps the model that was picked, for the next lead.
+func (w *around) picked(model string) {
+	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
 // rules is where the person's command rules are kept, and those of sessions.

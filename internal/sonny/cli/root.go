@@ -32,6 +32,8 @@ type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
 var verbs = []verb{
+	(*app).homeVerb,
+	(*app).setupVerb,
 	(*app).configVerb,
 	(*app).memoryVerb,
 	(*app).skillsVerb,

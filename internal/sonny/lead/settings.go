@@ -2,6 +2,8 @@ package lead
 
 import (
 	"time"
+
+	"agent/protocol"
 )
 
 // Settings are what of the config a new bot takes (sonny.md 20). The zero value is
@@ -57,3 +59,13 @@ func (s *Settings) expiryMS(r Row) int64 {
 	}
 	return max(s.AutoExpiry, s.JudgeDeadline+judgeMargin).Milliseconds()
 }
+
+// Home makes the settings those of the home bot: it asks the judge, may write nothing
+// of its folder, which is all of the person's, and has the network, without which its
+// messages could not leave (sonny.md 3.6).
+func (s *Settings) Home() {
+	s.Row, s.Sandbox, s.Network = Auto, protocol.SandboxReadOnly, true
+}
+
+// HomeBot is the name of the person's own agent.
+const HomeBot = "home"

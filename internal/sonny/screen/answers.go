@@ -58,8 +58,8 @@ type choice struct {
 
 func plainChoice(n int, label string) choice { return choice{n: n, label: text.Of(text.Plain, label)} }
 
-// field is a text that is written in the panel.
-type field struct {
+// writing is a text that is written in the panel.
+type writing struct {
 	composer
 	label string
 	wrong string // of what was taken last
@@ -80,7 +80,7 @@ type answers struct {
 	choice  int       // the highlighted one's number; 0 for none
 	whole   bool
 	top     int // the first row of the body that is shown
-	field   *field
+	field   *writing
 	calls   calls
 }
 
@@ -380,7 +380,7 @@ func (p *answers) take(a *App, n int) {
 		q.pick(a, n, "")
 		return
 	}
-	p.field = &field{label: list[at].words, take: func(a *App, words string) error { q.pick(a, n, words); return nil }}
+	p.field = &writing{label: list[at].words, take: func(a *App, words string) error { q.pick(a, n, words); return nil }}
 }
 
 // write takes a key of the text that is written in the panel.

@@ -36,6 +36,7 @@ type Terminal interface {
 // Options are what the screen is opened with.
 type Options struct {
 	Term   Terminal
+	Kind   lead.Kind // of a bot that is made: a lead, or the home bot
 	Link   *connect.Link
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
@@ -71,8 +72,9 @@ type Options struct {
 	Motion  bool
 	Keys    *keys.Map // nil: the defaults
 	Notify  Notify
-	Over    time.Duration // how often frames are drawn at most while text streams; 0: 16 ms
-	Now     func() time.Time
+	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
+	Now     func() time.Time // what keys and notices go by; nil: time.Now
+	Clock   func() time.Time // what is shown goes by; nil: Now
 }
 
 // frameEvery is how often streamed text is drawn at most (sonny.md 7.3).
@@ -105,27 +107,28 @@ type App struct {
 	readAgain bool
 	replied   map[string]bool // questions that were answered here
 
-	telling   telling
-	leader    keys.Leader
-	chord     string    // by which the action at hand was called
-	escaped   time.Time // the first of two presses of Esc
-	shut      time.Time // when something was closed or interrupted last
-	lastKey   time.Time
-	leaving   time.Time // ctrl+c asked once
-	quit      bool
-	dirty     bool
-	drawn     time.Time
-	actions   map[string]func(*App)
-	commands  []slashCommand
-	hear      []func(*App, *live.Bot, *protocol.Event)
-	greet     []func(*App, *session)
-	sent      []func(*App, string)
-	wake      chan struct{}
-	calls     chan func() // what runs beside the loop, back with its answer
-	running   sync.WaitGroup
-	frameDue  *time.Timer
-	clockDue  *time.Timer
-	loadedAll bool
+	telling     telling
+	leader      keys.Leader
+	chord       string    // by which the action at hand was called
+	escaped     time.Time // the first of two presses of Esc
+	shut        time.Time // when something was closed or interrupted last
+	lastKey     time.Time
+	leaving     time.Time // ctrl+c asked once
+	quit        bool
+	dirty       bool
+	drawn       time.Time
+	actions     map[string]func(*App)
+	commands    []slashCommand
+	hear        []func(*App, *live.Bot, *protocol.Event)
+	greet       []func(*App, *session)
+	sent        []func(*App, string)
+	wake        chan struct{}
+	calls       chan func() // what runs beside the loop, back with its answer
+	running     sync.WaitGroup
+	frameDue    *time.Timer
+	clockDue    *time.Timer
+	loadedAll   bool
+	askedModels bool
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
@@ -137,12 +140,18 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Keys == nil {
 		o.Keys = keys.Default()
 	}
+	if o.Clock == nil {
+		o.Clock = o.Now
+	}
+	if o.Kind == "" {
+		o.Kind = lead.KindLead
+	}
 	if o.Over == 0 {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
-	a.world.Now = o.Now
+	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	defer a.running.Wait()
 	defer cancel()
@@ -299,7 +308,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)
-	a.world.Now = a.o.Now
+	a.world.Now = a.o.Clock
 }
 
 // event takes one event of the daemon's.

@@ -155,7 +155,7 @@ func (q *approval) facts(a *App) []string {
 	if c.ExpiresMS == nil {
 		return append(out, "no time limit")
 	}
-	left := time.UnixMilli(*c.ExpiresMS).Sub(a.o.Now())
+	left := time.UnixMilli(*c.ExpiresMS).Sub(a.o.Clock())
 	return append(out, "expires in "+cells.Span(max(0, left)))
 }
 

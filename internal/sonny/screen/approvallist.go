@@ -72,7 +72,7 @@ func (l *approvalList) rows(a *App) []listRow {
 			text.Span{Text: mark, Role: text.Accent},
 			text.Span{Text: text.Pad(cells.OneLine(q.c.Bot), 19) + " "},
 			text.Span{Text: text.Pad(cells.OneLine(strings.Join(q.c.Gates, ",")), 9) + " ", Role: text.Need},
-			text.Span{Text: text.Pad(cells.Span(a.o.Now().Sub(time.UnixMilli(q.c.AnnouncedMS))), 7) + " ", Role: text.Dim},
+			text.Span{Text: text.Pad(cells.Span(a.o.Clock().Sub(time.UnixMilli(q.c.AnnouncedMS))), 7) + " ", Role: text.Dim},
 			text.Span{Text: cells.OneLine(strings.Join(q.spelled(), " "))},
 		)})
 	}

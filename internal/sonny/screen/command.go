@@ -85,7 +85,7 @@ func (a *App) unpause(string) error {
 	if a.world.Paused == nil {
 		return protocol.Fail(protocol.UsageError, "nothing is paused")
 	}
-	a.panel = &confirmPanel{question: question{text: a.pausedWords() + ". Let all bots go on?", yes: (*App).release}}
+	a.ask(&question{text: a.pausedWords() + ". Let all bots go on?", yes: (*App).release})
 	return nil
 }
 

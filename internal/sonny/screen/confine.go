@@ -11,7 +11,6 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
-	"agent/internal/sonny/screen/term"
 	"agent/protocol"
 )
 
@@ -122,7 +121,7 @@ func (a *App) sandboxCommand(mode string) error {
 		a.change(a.session, nil, place, "sandbox "+mode)
 	}
 	if mode == protocol.SandboxFull {
-		a.confirmOpen("danger-full-access: commands run with all your permissions.", set)
+		a.confirm("danger-full-access: its commands run with all your permissions. Type full to take it.", set)
 		return nil
 	}
 	set(a)
@@ -195,34 +194,4 @@ func realFolder(path, from string) (string, error) {
 		return "", protocol.Fail(protocol.UsageError, folder+" is no folder")
 	}
 	return folder, nil
-}
-
-// confirmPanel asks before something is done.
-type confirmPanel struct{ question }
-
-func (p *confirmPanel) hints() []string {
-	if p.want == "" {
-		return []string{"y yes", "Esc no"}
-	}
-	return []string{"type " + p.want + " and Enter", "Esc no"}
-}
-
-func (p *confirmPanel) view(a *App, c term.Canvas) {
-	w, _ := c.Size()
-	c.Put(0, 0, titledRule("confirm", "", w), w)
-	p.question.view(c, 2, w)
-}
-
-func (p *confirmPanel) key(a *App, k term.Key) bool {
-	switch {
-	case k.Name == "esc" || p.want == "" && k.Name == "n":
-		return true
-	case p.want == "" && k.Name == "y" || p.want != "" && k.Name == "enter" && p.typed.text() == p.want:
-		a.panel = nil
-		p.yes(a)
-		return true
-	case p.want != "" && k.Name != "enter":
-		p.typed.key(a.o.Keys, k)
-	}
-	return false
 }

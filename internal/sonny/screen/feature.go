@@ -36,6 +36,7 @@ func features() []feature {
 		switchCommands,
 		taskCommands,
 		notifying,
+		startCommands,
 	}
 }
 

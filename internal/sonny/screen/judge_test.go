@@ -167,7 +167,9 @@ func TestTheAutomaticRow(t *testing.T) {
 		s.Keys("Escape")
 		s.WaitGone("switch to manual")
 		send(s, "say: next")
-		s.Until("the next turn", func(screen string) bool { return strings.Count(screen, "next") > 1 && strings.Contains(screen, "✔ done") })
+		s.Until("the next turn", func(screen string) bool {
+			return strings.Count(screen, "next") > 1 && strings.Contains(screen, "✔ done")
+		})
 	})
 
 	t.Run("SO-132 a judge that fails three times ends the turn as an outage", func(t *testing.T) {

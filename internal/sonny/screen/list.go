@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"fmt"
 	"strings"
 
 	"agent/internal/sonny/screen/keys"
@@ -310,12 +309,4 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 		q.typed.key(a.o.Keys, k)
 	}
 	return false
-}
-
-// count is a panel's "n of m".
-func count(shown, all int) string {
-	if shown == all {
-		return fmt.Sprint(all)
-	}
-	return fmt.Sprintf("%d of %d", shown, all)
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,6 +31,10 @@ func (a *App) modelCommand(args string) error {
 // pickModel opens the list of models on the one that holds, or that is suggested. send
 // is what goes out when one is taken.
 func (a *App) pickModel(send string) {
+	if len(a.o.Models) == 0 && !a.askedModels {
+		a.askModels(func() { a.pickModel(send) })
+		return
+	}
 	suggested := a.suggestion()
 	now := suggested
 	if b := a.bot(); b != nil {
@@ -63,6 +68,29 @@ func (a *App) pickModel(send string) {
 			return true
 		}},
 	}
+}
+
+// askModels asks the providers for their lists, once, where no file has any.
+func (a *App) askModels(then func()) {
+	a.askedModels = true
+	a.notes.say("asking the providers for their models…")
+	do(a, func(ctx context.Context) (*protocol.ProviderModels, error) { return a.client().ProviderModels(ctx) },
+		func(lists *protocol.ProviderModels, err error) {
+			if err != nil {
+				a.notes.fail(err)
+				return
+			}
+			for _, provider := range slices.Sorted(maps.Keys(lists.Providers)) {
+				list := lists.Providers[provider]
+				if list.Error != "" {
+					a.notes.say(provider + ": " + string(list.Error) + " " + list.Detail)
+				}
+				for _, m := range list.Models {
+					a.o.Models = append(a.o.Models, provider+"/"+m.ID)
+				}
+			}
+			then()
+		})
 }
 
 // setModel is for the lead that is to be made, or for the bot's next turn.

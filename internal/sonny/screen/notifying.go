@@ -32,7 +32,6 @@ const (
 // telling is the state of notifications.
 type telling struct {
 	focus   *bool // what the terminal said; nil: it never did
-	last    time.Time
 	pending []notify.Note
 	due     bool
 }
@@ -103,7 +102,7 @@ func (a *App) tellEnd(b *live.Bot, e *protocol.Event) {
 		a.tell(notify.Note{Event: "failed", Bot: name, Body: name + " failed"})
 	case strings.HasPrefix(detail, "stopped: ") || d.Error != nil && *d.Error == protocol.ApprovalsUnserved:
 		a.tell(notify.Note{Event: "breaker", Bot: name, Body: name + " was stopped by its approver"})
-	case d.Status == protocol.StatusCompleted && b.Origin == "" && a.o.Now().Sub(b.Since) >= a.o.Notify.MinTurn:
+	case d.Status == protocol.StatusCompleted && b.Origin == "" && a.o.Clock().Sub(b.Since) >= a.o.Notify.MinTurn:
 		a.tell(notify.Note{Event: "done", Bot: name, Body: name + " is done"})
 	}
 }

@@ -83,12 +83,7 @@ func (a *App) wantRow(row lead.Row, tasks bool) {
 		a.changeRow(row, tasks)
 		return
 	}
-	a.confirmOpen("full: nothing is confined and nobody is asked. Commands run with all your permissions.", func(a *App) { a.changeRow(row, tasks) })
-}
-
-// confirmOpen asks for the typed word before anything runs without a sandbox.
-func (a *App) confirmOpen(what string, then func(a *App)) {
-	a.panel = &confirmPanel{question: question{text: what + " Type full to confirm.", want: string(lead.Full), yes: then}}
+	a.confirm("Row full: nothing is confined and nobody is asked. Type full to take it.", func(a *App) { a.changeRow(row, tasks) })
 }
 
 // nextRow steps the lead's row.

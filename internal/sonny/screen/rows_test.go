@@ -73,7 +73,7 @@ func TestRowsOfALead(t *testing.T) {
 		h, dir := demo(t)
 		s := idle(h, dir)
 		send(s, "/approval full")
-		s.WaitFor("Type full to confirm")
+		s.WaitFor("Type full to take it")
 		s.Keys("Enter")
 		s.Type("ful")
 		s.Keys("Enter")
@@ -254,12 +254,12 @@ func TestNoSandboxOnThisSystem(t *testing.T) {
 		s := open(h, dir)
 		s.WaitFor("demo.lead")
 		send(s, "say: x")
-		wants(t, s, "no sandbox for commands", "bwrap", "check again", "ask me for every call, no sandbox")
+		wants(t, s, "sandbox_unavailable", "bwrap", "check again", "ask me for every call, no sandbox")
 		if list := bots(t, h); len(list) != 0 {
 			t.Errorf("there are bots: %+v", list)
 		}
 		s.Keys("Down", "Enter")
-		s.WaitFor("Nothing confines the commands")
+		s.WaitFor("Nothing confines its commands")
 		s.Type("full")
 		s.Keys("Enter")
 		footer(s, "asks everything · no sandbox")

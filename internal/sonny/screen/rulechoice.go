@@ -66,7 +66,7 @@ func (r *ruleChoice) own(a *App, action string) {
 	case "approve_reach":
 		r.reach = r.reach.Other()
 	case "approve_words":
-		f := &field{label: "the rule's words", take: func(_ *App, typed string) error { return r.edited(typed) }}
+		f := &writing{label: "the rule's words", take: func(_ *App, typed string) error { return r.edited(typed) }}
 		f.set(r.text())
 		a.answers.field = f
 	}

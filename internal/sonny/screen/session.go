@@ -9,7 +9,6 @@ import (
 
 	"agent/internal/rules"
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
@@ -39,7 +38,8 @@ type session struct {
 	compose composer
 	held    []string // messages withdrawn by an interrupt
 	turns   int64
-	sending int // submissions without an answer yet
+	sending int           // submissions without an answer yet
+	first   *firstMessage // of a lead that was made just now
 
 	sentLast chan struct{} // closed when the newest message was taken or refused
 
@@ -47,7 +47,6 @@ type session struct {
 	afterWords string
 	overturned map[string]bool // denials that the person has dealt with
 	rules      *rules.Set      // as they were last sent; nil: not known
-	since      string
 }
 
 // openSession shows a bot.
@@ -67,7 +66,7 @@ func (a *App) openSession(name string, id int64) {
 
 func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
-	s.tr.Now = a.o.Now
+	s.tr.Now = a.o.Clock
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
 	return s
 }
@@ -89,7 +88,7 @@ func (s *session) name() string {
 
 // keep notes in the book that the session was opened.
 func (s *session) keep(a *App) {
-	now := a.o.Now()
+	now := a.o.Clock()
 	store := a.ready.Store.Identity
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
@@ -101,7 +100,7 @@ func (s *session) keep(a *App) {
 			}
 			kept = lead.Session{
 				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: lead.KindLead, Repo: a.o.Folder.Repo, Opened: now,
+				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now,
 			}
 			p.Put(kept)
 			return nil
@@ -122,7 +121,11 @@ type loadedPart struct {
 	items map[int64]json.RawMessage
 	next  *int64
 	turns []protocol.Turn
+	ends  map[int64]*protocol.Outcome // of turns that came to no good end
 }
+
+// maxEnds bounds how many turns' ends are asked for with a part.
+const maxEnds = 16
 
 // load reads the newest part of the history.
 func (s *session) load(a *App) {
@@ -197,7 +200,27 @@ func readPart(ctx context.Context, a *App, bot string, from int64) (*loadedPart,
 		}
 		p.turns = append(p.turns, *t)
 	}
-	return p, nil
+	return p, p.readEnds(ctx, a, bot)
+}
+
+// readEnds asks how the newest turns ended that failed or were interrupted.
+func (p *loadedPart) readEnds(ctx context.Context, a *App, bot string) error {
+	p.ends = map[int64]*protocol.Outcome{}
+	for i := len(p.turns) - 1; i >= 0 && len(p.ends) < maxEnds; i-- {
+		t := p.turns[i]
+		if t.Status != protocol.StatusFailed && t.Status != protocol.StatusInterrupted {
+			continue
+		}
+		end, err := a.client().Result(ctx, bot, t.Turn)
+		if errors.Is(err, protocol.TurnResultPruned) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.ends[t.Turn] = end
+	}
+	return nil
 }
 
 // readItems reads items by their nodes. What is too large for a line is left out.
@@ -222,14 +245,12 @@ func readItems(ctx context.Context, a *App, bot string, ids []int64) (map[int64]
 
 // fill puts a part into a transcript.
 func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
-	ends := map[int64]protocol.Turn{}
 	for _, t := range p.turns {
 		from := ""
 		if t.From != nil {
 			from = t.From.Bot
 		}
 		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
-		ends[t.Turn] = t
 		s.turns = max(s.turns, t.Turn)
 	}
 	for i, n := range p.nodes {
@@ -238,9 +259,24 @@ func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
 			tr.Item(n.Node, n.Turn, item, s.about[n.Turn], false)
 		}
 		if i+1 == len(p.nodes) || p.nodes[i+1].Turn != n.Turn {
-			tr.Past(ends[n.Turn])
+			if end := p.ends[n.Turn]; end != nil && !s.hears(n.Turn) {
+				tr.Ended(n.Turn, end.Status, said(end.Error), said(end.Detail))
+			}
 		}
 	}
+}
+
+// hears reports whether a turn's end is among the events that are still to be shown.
+func (s *session) hears(turn int64) bool {
+	return slices.ContainsFunc(s.pending, func(e *protocol.Event) bool { return e.Kind == protocol.KindTurnFinished && e.Turn == turn })
+}
+
+// said is what a pointer to a text holds; "" for nil.
+func said[T ~string](p *T) string {
+	if p == nil {
+		return ""
+	}
+	return string(*p)
 }
 
 // event takes an event of the bot on screen. Those that come while items are on their
@@ -341,7 +377,7 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 		}
 		s.turns = max(s.turns, e.Turn)
 	case protocol.KindTurnFinished:
-		s.ended(e)
+		s.ended(a, e)
 	}
 	if item != nil {
 		turn := e.Turn
@@ -374,20 +410,17 @@ func (s *session) exposes(a *App, e *protocol.Event) {
 }
 
 // ended shows how a turn ended, where that needs a word.
-func (s *session) ended(e *protocol.Event) {
+func (s *session) ended(a *App, e *protocol.Event) {
 	var d protocol.TurnFinished
 	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
 		return
 	}
 	s.tr.Void()
-	code, detail := "", ""
-	if d.Error != nil {
-		code = string(*d.Error)
+	s.tr.Ended(e.Turn, d.Status, said(d.Error), said(d.Detail))
+	if s.first != nil && d.Status == protocol.StatusFailed {
+		s.first.refused(a, s, said(d.Error), said(d.Detail))
 	}
-	if d.Detail != nil {
-		detail = *d.Detail
-	}
-	s.tr.Ended(e.Turn, d.Status, code, detail)
+	s.first = nil
 }
 
 // waits shows at their calls' lines what waits for a verdict, of which no event may come
@@ -415,9 +448,6 @@ func (s *session) working(a *App) bool {
 	b := a.world.Bot(s.bot)
 	return b != nil && b.Turn != 0
 }
-
-// record is the bot's; nil before it was read.
-func (s *session) record(a *App) *live.Bot { return a.world.Bot(s.bot) }
 
 // sessionLoaded goes on with what waited for the transcript.
 func (a *App) sessionLoaded(s *session) {

@@ -23,7 +23,6 @@ type startScreen struct {
 	parts   string // what its instructions hold
 	model   string
 	effort  string
-	suggest bool // the model is a suggestion that nobody took yet
 	failed  error
 	making  bool
 }
@@ -71,6 +70,10 @@ func (a *App) choose(bots []protocol.Bot) {
 		}
 		a.notes.say(name + " is gone")
 	}
+	if a.o.Kind == lead.KindHome {
+		a.openHome()
+		return
+	}
 	if !a.o.Fresh {
 		for _, f := range lead.Leads(a.o.Folder.Path, a.ready.Store.Identity, page, bots) {
 			if !f.Gone() {
@@ -90,12 +93,7 @@ func (a *App) fillStart(page *lead.Page) {
 		st.failed = err
 		return
 	}
-	name, bot, taken, err := a.o.Folder.Free(project, func(name string) *protocol.Bot {
-		if b := a.world.Bot(name); b != nil {
-			return &b.Record
-		}
-		return nil
-	})
+	name, bot, taken, err := a.o.Folder.Free(project, a.record)
 	if err != nil {
 		st.failed = err
 		return
@@ -104,10 +102,36 @@ func (a *App) fillStart(page *lead.Page) {
 	if taken {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
 	}
+	a.readParts(name)
+	st.sendPrompt(a)
+}
+
+// openHome opens the person's own agent, or the start screen for it.
+func (a *App) openHome() {
+	if b := a.world.Bot(lead.HomeBot); b != nil {
+		a.openSession(b.Record.Name, b.Record.ID)
+		return
+	}
+	a.start.project, a.start.lead = lead.HomeBot, lead.HomeBot
+	a.readParts(lead.HomeBot)
+	a.start.sendPrompt(a)
+}
+
+// readParts finds out what the instructions will hold.
+func (a *App) readParts(project string) {
+	st := a.start
 	do(a, func(context.Context) (string, error) {
-		_, parts, err := a.o.Compose(name)
+		_, parts, err := a.o.Compose(project)
 		return parts, err
-	}, func(parts string, err error) { st.parts, st.failed = parts, err })
+	}, func(parts string, err error) {
+		if st.parts = parts; err != nil {
+			st.failed = err
+		}
+	})
+}
+
+// sendPrompt sends the command line's message.
+func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
 		a.o.Prompt = ""
@@ -139,7 +163,7 @@ func (st *startScreen) send(a *App) {
 		a.notes.fail(err)
 		return
 	}
-	st.making = true
+	st.making, st.failed = true, nil
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
 		text, _, err := a.o.Compose(p.Project)
 		if err != nil {
@@ -156,16 +180,36 @@ func (st *startScreen) send(a *App) {
 	}, func(bot *protocol.Bot, err error) {
 		st.making = false
 		if err != nil {
-			st.failed = err
-			if errors.Is(err, protocol.SandboxUnavailable) {
-				st.noSandbox(a, err)
+			if st.failed = err; errors.Is(err, protocol.SandboxUnavailable) {
+				a.noSandbox(err)
 			}
 			return
 		}
 		a.world.Put(*bot)
 		a.openSession(bot.Name, bot.ID)
+		a.session.first = &firstMessage{prompt: prompt, model: p.Model}
 		a.session.compose.set(prompt)
 		a.send(delivery{})
+	})
+}
+
+// firstMessage is the message that a lead was made for.
+type firstMessage struct{ prompt, model string }
+
+// refused takes a lead back whose provider refused its first call, so that a mistyped
+// model leaves no bot, and the message in the composer.
+func (m *firstMessage) refused(a *App, s *session, code, detail string) {
+	status, ok := strings.CutPrefix(code, "provider_http_4")
+	if !ok || status == "29" || s.tr.Replied() || s != a.session {
+		return
+	}
+	why := fmt.Errorf("%s: %s: %s", m.model, code, detail)
+	a.deleteBot(s.bot, func() {
+		a.forgetSession(s.id)
+		if a.start != nil {
+			a.start.compose.set(m.prompt)
+			a.start.failed = why
+		}
 	})
 }
 
@@ -199,9 +243,7 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 	}
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
-		for _, l := range text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2}) {
-			rows = append(rows, l)
-		}
+		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
 	}
 	for y, row := range rows {
 		if y < h {
@@ -226,6 +268,9 @@ var asks = map[lead.Row]string{
 	lead.Look:   "look: nothing asks and nothing changes; it reads and plans",
 	lead.Full:   "full: nothing is confined and nobody is asked",
 }
+
+// Asks is a row in a sentence of consequence.
+func Asks(row string) string { return asks[lead.Row(row)] }
 
 func (st *startScreen) writes(a *App, p *lead.Plan) string {
 	switch p.Sandbox() {

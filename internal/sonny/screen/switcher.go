@@ -230,7 +230,7 @@ func sessionRow(a *App, f lead.Found) listRow {
 		text.Span{Text: text.Pad(cells.OneLine(titleOf(f)), 25) + " "},
 		text.Span{Text: text.Pad(cells.OneLine(f.Bot), 15) + " "},
 		text.Span{Text: text.Pad(state, 13) + " ", Role: role},
-		text.Span{Text: ago(a.o.Now(), f.Opened), Role: text.Dim},
+		text.Span{Text: ago(a.o.Clock(), f.Opened), Role: text.Dim},
 	)
 	return listRow{id: fmt.Sprint(f.BotID), line: line, match: titleOf(f) + " " + f.Bot + " " + f.Folder}
 }
@@ -290,8 +290,12 @@ func (p *sessionsPanel) open(a *App, r listRow) bool {
 	return true
 }
 
-func (a *App) forget(f lead.Found) {
-	if err := a.o.Book.Change(func(page *lead.Page) error { page.Forget(f.Store, f.BotID); return nil }); err != nil {
+func (a *App) forget(f lead.Found) { a.forgetSession(f.BotID) }
+
+// forgetSession drops what the book has of a bot.
+func (a *App) forgetSession(id int64) {
+	store := a.ready.Store.Identity
+	if err := a.o.Book.Change(func(page *lead.Page) error { page.Forget(store, id); return nil }); err != nil {
 		a.notes.fail(err)
 	}
 }

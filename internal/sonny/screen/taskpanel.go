@@ -58,7 +58,7 @@ func taskRow(a *App, t *live.Bot) listRow {
 	g := glyphs[t.State(false)]
 	took := ""
 	if t.Turn != 0 {
-		took = clock(a.o.Now().Sub(t.Since))
+		took = clock(a.o.Clock().Sub(t.Since))
 	}
 	branch := "-"
 	if t.Record.Workspace != nil && strings.Contains(*t.Record.Workspace, "/worktrees/") {

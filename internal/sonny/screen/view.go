@@ -209,7 +209,7 @@ func (a *App) header(w int) text.Line {
 		case live.HeldUp:
 			words += a.heldWords(b)
 		case live.Working, live.Waiting, live.NeedsYou:
-			words += " " + clock(a.o.Now().Sub(b.Since))
+			words += " " + clock(a.o.Clock().Sub(b.Since))
 		}
 	}
 	left := text.Join(text.Span{Text: " " + a.session.name(), Attr: text.Bold}, text.Span{Text: "  " + words, Role: g.role})
@@ -228,7 +228,7 @@ func (a *App) heldWords(b *live.Bot) string {
 	if b.Until.IsZero() {
 		return ""
 	}
-	left := max(0, b.Until.Sub(a.o.Now()))
+	left := max(0, b.Until.Sub(a.o.Clock()))
 	if b.Retry != nil {
 		return fmt.Sprintf(", try %d, next in %s", b.Retry.Attempt+1, cells.Span(left))
 	}

@@ -125,7 +125,6 @@ type Transcript struct {
 	thought *Cell // what streams now
 	reply   *Cell
 	since   time.Time // when the thinking began
-
 }
 
 // New is an empty transcript, whose replies are drawn as o says.
@@ -189,6 +188,11 @@ func (t *Transcript) Code(n int) string {
 		}
 	}
 	return ""
+}
+
+// Replied reports whether the model has said or done anything.
+func (t *Transcript) Replied() bool {
+	return slices.ContainsFunc(t.cells, func(c *Cell) bool { return c.Kind == Reply || c.Kind == Call || c.Kind == Reads })
 }
 
 // Height is how many lines the whole transcript has.

@@ -225,18 +225,7 @@ func (t *Transcript) Ask(r protocol.RequestedCall) {
 	}
 }
 
-// Past tells how a turn ended that was loaded with the history: what is known of it
-// there is its status alone.
-func (t *Transcript) Past(turn protocol.Turn) {
-	switch turn.Status {
-	case protocol.StatusFailed:
-		t.Fail(turn.Turn, "the turn failed", "")
-	case protocol.StatusInterrupted:
-		t.Notice(turn.Turn, "interrupted", "")
-	}
-}
-
-// Ended tells how a turn ended that was watched.
+// Ended tells how a turn ended, where that needs a word.
 func (t *Transcript) Ended(turn int64, status, code, detail string) {
 	switch status {
 	case protocol.StatusFailed:

@@ -1,0 +1,37 @@
+package screen
+
+import (
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/text"
+	"agent/protocol"
+)
+
+// noSandbox offers the two ways on where no bot can be confined (sonny.md 3.3). Sonny
+// never takes the second by itself.
+func (a *App) noSandbox(err error) {
+	a.panel = &listPanel{
+		title: "sandbox_unavailable", hint: []string{"Enter take it"},
+		rows: func(*App) []listRow {
+			return []listRow{
+				{id: "again", line: text.Of(text.Plain, "check again")},
+				{id: "ask", line: text.Of(text.Plain, "ask me for every call, no sandbox")},
+			}
+		},
+		detail: func(_ *App, _ listRow, w int) []text.Line {
+			return text.Wrap([]text.Span{{Text: err.Error(), Role: text.Fail}}, text.Frame{Width: w})
+		},
+		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+			if r.id == "again" {
+				a.panel = nil
+				a.send(delivery{})
+				return true
+			}
+			a.confirm("Nothing confines its commands then; you are asked for each. Type full to take it.", func(a *App) {
+				a.panel = nil
+				a.o.Settings.Row, a.o.Settings.Sandbox = lead.Manual, protocol.SandboxFull
+				a.send(delivery{})
+			})
+			return false
+		}},
+	}
+}

@@ -1,0 +1,88 @@
+package screen_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agent/internal/sonny/sonnytest"
+)
+
+var pictures = flag.Bool("pictures", false, "write the pictures of docs/screens anew")
+
+// TestPictures plays the scenes of the guide. With -pictures it draws them:
+//
+//	go test ./internal/sonny/screen -run Pictures -pictures
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	like := sonnytest.Terminal{Width: 80, Height: 24, Background: "#161616", Synchronized: true, Graphemes: true}
+	at := func(h *sonnytest.Home, dir string, like sonnytest.Terminal) *sonnytest.Screen {
+		return h.With("COLORTERM=truecolor", sonnytest.FrozenClock).In(dir).Screen(like, "sonny", "--no-motion")
+	}
+
+	t.Run("start", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		s := at(h, dir, like)
+		wants(t, s, "1 AGENTS.md", "net on · main")
+		picture(t, s, "start", "No agent works in ~/demo yet", "demo.lead", "workspace-write")
+	})
+
+	t.Run("work", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		h.Write("demo/session.go", "package session\n\nvar ttl = 0\n")
+		s := at(h, dir, like)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "think: The cookie has no lifetime yet. | I set the lifetime first.")
+		s.WaitFor("done")
+		send(s, "edit: session.go | var ttl = 0 | var ttl = 3600")
+		s.WaitFor("var ttl = 3600")
+		s.WaitFor("done")
+		send(s, "sh: seq 1 40")
+		s.WaitFor("+38 lines")
+		picture(t, s, "work", "▸ edit  session.go  +1 −1", "▸ shell  seq 1 40")
+	})
+
+	t.Run("approval", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, settings("row = \"manual\"\n"))
+		s := at(h, dir, like)
+		s.WaitFor("manual")
+		send(s, "esc: git push origin v1.4.0")
+		s.WaitFor("asks to leave the sandbox")
+		picture(t, s, "approval", "git push origin v1.4.0", "allow once", "deny and say why")
+	})
+
+	t.Run("markdown", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		tall := like
+		tall.Height = 48
+		tall.Width = 100
+		s := at(h, dir, tall)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "md: everything")
+		s.WaitFor("done")
+		picture(t, s, "markdown", "The end of everything")
+	})
+}
+
+// picture checks that a scene shows what its picture is about, and draws it when asked.
+func picture(t *testing.T, s *sonnytest.Screen, name string, holds ...string) {
+	t.Helper()
+	wants(t, s, holds...)
+	if !*pictures {
+		return
+	}
+	path := filepath.Join("..", "..", "..", "docs", "screens", name+".svg")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	svg := strings.ReplaceAll(s.SVG(), "sonny devel", "sonny")
+	if err := os.WriteFile(path, []byte(svg), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

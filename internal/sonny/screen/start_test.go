@@ -1,0 +1,85 @@
+package screen_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agent/internal/sonny/sonnytest"
+)
+
+func TestTheFirstModel(t *testing.T) {
+	t.Parallel()
+	t.Run("SO-9 without a model the list opens on a suggestion, once", func(t *testing.T) {
+		h, dir := demo(t, sonnytest.NoModels, sonnytest.Config("judge_model = \"scripted/judge-allow\"\ntrust_folders = \"always\"\n"))
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		s.Until("the suggestion at hand", func(screen string) bool {
+			for line := range strings.SplitSeq(screen, "\n") {
+				if strings.Contains(line, "▎") && strings.Contains(line, "suggested") {
+					return true
+				}
+			}
+			return false
+		})
+		if n := len(bots(t, h)); n != 0 {
+			t.Errorf("%d bots before a model was taken", n)
+		}
+		s.Keys("Enter")
+		s.WaitFor("demo.lead")
+		h.Until("the message", func() bool { return len(bots(t, h)) == 1 })
+		h.Until("one turn", func() bool {
+			return strings.Count(h.Agent("turns", "--bot", "demo.lead").Stdout, `"turn":`) == 1
+		})
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, dir, "--new")
+		s.WaitFor("demo.lead-2")
+		send(s, "say: y")
+		h.Until("the second lead", func() bool { return len(bots(t, h)) == 2 })
+	})
+
+	t.Run("SO-10 a model that is refused leaves no bot, and the message", func(t *testing.T) {
+		h, dir := demo(t)
+		s := open(h, dir, "--model", "scripted/none-such")
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		s.WaitFor("no model none-such")
+		s.WaitFor("› say: x")
+		if n := len(bots(t, h)); n != 0 {
+			t.Errorf("%d bots", n)
+		}
+	})
+}
+
+func TestNoSandboxOnScreen(t *testing.T) {
+	t.Parallel()
+	t.Run("SO-11 a machine without a sandbox says what is missing and leaves the choice", func(t *testing.T) {
+		h, dir := demo(t)
+		agent := filepath.Join(t.TempDir(), "agent")
+		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X agent/internal/sandbox.bwrapPath=/nonexistent/bwrap", "-o", agent, "../../../cmd/agent")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if ran := h.Run(agent, "start"); ran.Exit != 0 {
+			t.Fatal(ran.Stderr)
+		}
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		wants(t, s, "sandbox_unavailable", "package bubblewrap", "check again", "ask me for every call")
+		if n := len(bots(t, h)); n != 0 {
+			t.Errorf("%d bots", n)
+		}
+		s.WaitFor("› say: x")
+		s.Keys("Down", "Enter")
+		s.WaitFor("Type full")
+		send(s, "full")
+		s.WaitFor("asks everything")
+		h.Until("the lead", func() bool { return len(bots(t, h)) == 1 })
+	})
+}
