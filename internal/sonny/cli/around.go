@@ -139,8 +139,10 @@ func (a *app) stated() []config.Stated {
 }
 
 // lead are the settings of a new lead.
-func (w *around) lead() (lead.Settings, error) {
-	c := w.config
+func (w *around) lead() (lead.Settings, error) { return leadSettings(w.config) }
+
+// leadSettings are what a config says of new leads and their tasks.
+func leadSettings(c *config.Config) (lead.Settings, error) {
 	s := lead.Settings{
 		Row: lead.Row(c.Row), Sandbox: c.SandboxMode, WritableRoots: c.Workspace.WritableRoots,
 		Network: c.Workspace.Network, Git: c.Workspace.Git, NoTmpdir: c.Workspace.ExcludeTmpdir, NoTmp: c.Workspace.ExcludeTmp,
@@ -198,7 +200,7 @@ func companions(w *around) []protocol.CompanionSpec {
 	}
 	var out []protocol.CompanionSpec
 	for _, name := range companionNames {
-		out = append(out, protocol.CompanionSpec{Name: name, Command: []string{self, "companion", name, "--set-config", w.path}})
+		out = append(out, protocol.CompanionSpec{Name: name, Command: []string{self, "companion", name, "--" + settingsFlag, w.path}})
 	}
 	return out
 }
