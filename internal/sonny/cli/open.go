@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/client"
 	"agent/client/termsafe"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/host/questions"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/notify"
@@ -115,6 +117,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	options.Questions = asked(link.Client, w.sonny)
 	options.Start = func(ctx context.Context) error {
 		s, err := reach.Starter()
 		if err == nil {
@@ -165,6 +168,23 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// asked are the open questions of bots, as the tool host keeps them.
+func asked(c *client.Client, sonny string) screen.Questions {
+	return func(ctx context.Context) ([]screen.Question, error) {
+		list, err := questions.Open(ctx, c)
+		out := make([]screen.Question, 0, len(list))
+		for _, q := range list {
+			out = append(out, screen.Question{
+				ID: q.ID(), Bot: q.Bot, Text: q.Text, Choices: q.Choices, Multiple: q.Multiple, FreeText: q.FreeText, Announced: q.Announced,
+				Answer: func(r screen.Reply) error {
+					return questions.Answer(sonny, q, questions.Reply{Choices: r.Choices, Text: r.Text, NotNow: r.NotNow})
+				},
+			})
+		}
+		return out, err
+	}
 }
 
 // notifications are the settings of them, with the route that this terminal takes.

@@ -63,6 +63,10 @@ func TestStatesByEvents(t *testing.T) {
 		{"a turn in line", func(d *told) { d.queued(1) }, Queued},
 		{"a turn that began", func(d *told) { d.queued(1).accepted(1) }, Working},
 		{"a call that waits for a verdict", func(d *told) { d.accepted(1).asks("c1", "", 1) }, NeedsYou},
+		{"one that waits for the judge alone", func(d *told) {
+			d.accepted(1).tell(1, protocol.KindApprovalRequested, protocol.ApprovalRequested{Calls: []protocol.RequestedCall{{CallID: "c1", Gates: []string{"auto"}}}})
+		}, Working},
+		{"a question that is open", func(d *told) { d.accepted(1); d.bot().Questions = 1 }, NeedsYou},
 		{"one that was allowed", func(d *told) {
 			d.accepted(1).asks("c1", "", 1).tell(1, protocol.KindToolStarted, protocol.ToolStarted{CallID: "c1"})
 		}, Working},

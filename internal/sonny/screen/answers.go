@@ -66,6 +66,9 @@ type writing struct {
 	take  func(a *App, words string) error
 }
 
+// area is a part of the screen, in cells.
+type area struct{ x, y, w, h int }
+
 // answers is the panel of what waits for the person. It shows one thing at a time, in
 // the order in which they came.
 type answers struct {
@@ -81,6 +84,7 @@ type answers struct {
 	whole   bool
 	top     int // the first row of the body that is shown
 	field   *writing
+	at      area // where it was drawn last
 	calls   calls
 }
 

@@ -101,6 +101,13 @@ func (p *answers) scroll(by int) bool {
 	return p.focused
 }
 
+// click moves to the panel where that is what was pressed on.
+func (p *answers) click(a *App, x, y int) {
+	if a.panel == nil && x >= p.at.x && x < p.at.x+p.at.w && y >= p.at.y && y < p.at.y+p.at.h && !p.focused {
+		p.focus(a)
+	}
+}
+
 // hints are the keys that do something in the panel.
 func (p *answers) hints(a *App) []string {
 	switch q := p.current(a); {

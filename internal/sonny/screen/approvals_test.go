@@ -463,3 +463,81 @@ func TestProtectedFilesThatWereReplaced(t *testing.T) {
 		}
 	})
 }
+
+func TestQuestionsOfBots(t *testing.T) {
+	t.Parallel()
+
+	t.Run("a choice goes to the bot, and nothing else is answered by it", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, manual())
+		s := open(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "ask: Which one? | red | dark blue")
+		wants(t, s, "demo.lead asks you", "Which one?", "1  red", "2  dark blue", "3  say it in your own words", "! needs you")
+		toPanel(s)
+		s.Keys("2")
+		s.Until("the reply", func(screen string) bool {
+			return strings.Contains(screen, `["dark blue"]`) && strings.Contains(screen, "✔ done")
+		})
+	})
+
+	t.Run("SO-19 a question that another screen answered closes here", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, manual())
+		first := open(h, dir)
+		first.WaitFor("demo.lead")
+		send(first, "ask: Which one? | red | dark blue")
+		first.WaitFor("Which one?")
+		second := open(h, dir)
+		second.WaitFor("demo.lead asks you")
+		toPanel(second)
+		second.Keys("3")
+		second.WaitFor("answer")
+		second.Type("a third one")
+		second.Keys("Enter")
+		first.WaitGone("demo.lead asks you")
+		first.Until("the reply", func(screen string) bool {
+			return strings.Count(screen, "a third one") > 0 && strings.Contains(screen, "✔ done")
+		})
+	})
+}
+
+func TestAScreenThatOpensOnACallThatWaits(t *testing.T) {
+	t.Parallel()
+	t.Run("its line says that it waits, and a denial can be overturned after a restart", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, judge("deny", ""))
+		s := judged(t, h, dir)
+		file := h.Path("o")
+		send(s, "esc: touch "+file)
+		wants(t, s, "denied by judge", "✔ done")
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, dir)
+		wants(t, s, "denied: judged dangerous")
+		toPanel(s)
+		s.Keys("1")
+		s.WaitFor("You may now run: touch " + file)
+		s.WaitFor("✔ done")
+		send(s, "esc: touch "+file)
+		s.WaitFor("allowed by you")
+		h.Until("the file", func() bool { return exists(file) })
+
+		send(s, "/approval manual")
+		footer(s, "manual · workspace-write")
+		send(s, "esc: true")
+		s.WaitFor("allow once")
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, dir)
+		s.WaitFor("allow once")
+		s.Until("the call's line", func(screen string) bool {
+			for line := range strings.SplitSeq(screen, "\n") {
+				if strings.Contains(line, "▸ shell  true") && strings.HasSuffix(strings.TrimRight(line, " "), "waiting") {
+					return true
+				}
+			}
+			return false
+		})
+	})
+}

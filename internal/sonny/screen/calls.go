@@ -44,10 +44,8 @@ func forPerson(gates []string) bool {
 // waitsForPerson reports whether any bot's call does.
 func (a *App) waitsForPerson() bool {
 	for b := range a.world.Bots() {
-		for _, c := range b.Waits {
-			if forPerson(c.Gates) {
-				return true
-			}
+		if b.ForPerson() > b.Questions {
+			return true
 		}
 	}
 	return false

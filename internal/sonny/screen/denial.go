@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"agent/client"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/text"
@@ -118,10 +119,19 @@ func (q *denial) leave(*App) bool           { return true }
 func (a *App) overturn(q *denial) {
 	s := a.session
 	answer := &protocol.Answer{
-		Bot: q.name, Turn: q.d.Turn, CallID: q.d.Call, Step: q.d.Step, Request: max(1, q.d.Request),
+		Bot: q.name, Turn: q.d.Turn, CallID: q.d.Call, Step: q.d.Step, Request: q.d.Request,
 		Decision: protocol.Allow, By: cells.You, Overturn: true,
 	}
-	do(a, func(ctx context.Context) (*protocol.Answered, error) { return a.client().Answer(ctx, answer) },
+	do(a, func(ctx context.Context) (*protocol.Answered, error) {
+		if q.d.Request == 0 {
+			request, err := requestOf(ctx, a.client(), q.name, q.d)
+			if err != nil {
+				return nil, err
+			}
+			answer.Request = request
+		}
+		return a.client().Answer(ctx, answer)
+	},
 		func(_ *protocol.Answered, err error) {
 			if err != nil {
 				delete(s.overturned, q.id())
@@ -132,6 +142,26 @@ func (a *App) overturn(q *denial) {
 				Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: q.message(), Delivery: protocol.Queue,
 			}, false)
 		})
+}
+
+// requestOf is the number under which a call asked last, of which no event was seen here:
+// it was denied before this screen was opened.
+func requestOf(ctx context.Context, c *client.Client, bot string, d cells.Denial) (request int64, err error) {
+	for e, err := range c.Follow(ctx, bot, client.FollowOptions{Turn: d.Turn, UntilLive: true}) {
+		if err != nil {
+			return 0, err
+		}
+		var asked protocol.ApprovalRequested
+		if e.Kind != protocol.KindApprovalRequested || e.Decode(&asked) != nil {
+			continue
+		}
+		for _, r := range asked.Calls {
+			if r.CallID == d.Call && r.Step == d.Step {
+				request = r.Request
+			}
+		}
+	}
+	return request, nil
 }
 
 // message is what tells the bot of it: the judge reads it as the person's word.

@@ -44,6 +44,8 @@ func (a *App) input(e term.Event) bool {
 			a.wheel(wheelRows)
 		case term.WheelDown:
 			a.wheel(-wheelRows)
+		case term.Press:
+			a.answers.click(a, e.X, e.Y)
 		}
 	}
 	return !a.quit

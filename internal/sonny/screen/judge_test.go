@@ -1,7 +1,6 @@
 package screen_test
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +14,11 @@ func judge(name, more string) sonnytest.Option {
 	return sonnytest.Config("model = \"scripted/sonny\"\njudge_model = \"scripted/judge-" + name + "\"\ntrust_folders = \"always\"\n" + more)
 }
 
-// judged opens Sonny in a folder, with an approver that serves the daemon.
+// judged opens Sonny in a folder, and waits until its approver serves the daemon.
 func judged(t *testing.T, h *sonnytest.Home, dir string) *sonnytest.Screen {
 	t.Helper()
 	s := open(h, dir)
 	s.WaitFor("demo.lead")
-	companions(t, h, `[{"name":"approver","command":["`+filepath.Join(sonnytest.Programs(t), "agent")+`","approver"]}]`)
 	d := daemonOf(t, h)
 	h.Until("an approver", func() bool {
 		stats, err := d.Stats(d.ctx)

@@ -75,6 +75,15 @@ func (a *App) readQuestions() {
 // asked takes the questions that are open now.
 func (a *App) asked(list []Question) {
 	p := &a.answers
+	open := map[string]int{}
+	for _, q := range list {
+		if !a.replied[q.ID] {
+			open[q.Bot]++
+		}
+	}
+	for bot := range a.world.Bots() {
+		bot.Questions = open[bot.Record.Name]
+	}
 	for _, old := range slices.Clone(p.list) {
 		q, is := old.(*personAsked)
 		if is && !slices.ContainsFunc(list, func(n Question) bool { return n.ID == q.q.ID }) {

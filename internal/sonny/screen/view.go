@@ -28,6 +28,16 @@ type layout struct {
 	gutter       int
 }
 
+// top is the body's first row.
+func (l layout) top() (y int) {
+	for _, above := range []bool{l.header, l.rules} {
+		if above {
+			y++
+		}
+	}
+	return y
+}
+
 // place gives each region its rows.
 func (a *App) place(w, h int) layout {
 	l := layout{header: h >= 10, rules: h >= 10, keys: h >= 16}
@@ -154,8 +164,10 @@ func (a *App) body(c term.Canvas, l layout) {
 		w -= width + 1
 		c = c.Sub(0, 0, w, h)
 	}
+	a.answers.at = area{}
 	if rows := a.answers.rows(a, w, h); len(rows) > 0 {
 		n := min(len(rows), h)
+		a.answers.at = area{0, l.top() + h - n, w, n}
 		for i, line := range rows[:n] {
 			c.Put(0, h-n+i, line.Cut(w), w)
 		}
@@ -428,10 +440,10 @@ func (a *App) taskWords() (out []string) {
 		return nil
 	}
 	count := map[live.State]int{}
-	approvals := len(b.Waits)
+	approvals := b.ForPerson()
 	for _, t := range tasks {
 		count[t.State(false)]++
-		approvals += len(t.Waits)
+		approvals += t.ForPerson()
 	}
 	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
 	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {
