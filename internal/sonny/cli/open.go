@@ -66,7 +66,10 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
-	t, err := term.Open(a.terminal(w))
+	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
+		return err
+	}
+	t, err := term.Open(a.terminal(w, w.mode))
 	if err != nil {
 		return err
 	}
@@ -125,6 +128,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		}
 		return err
 	}
+	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
@@ -219,10 +223,11 @@ func (w *around) rules() allow.Place {
 }
 
 // terminal are the options of the terminal itself.
-func (a *app) terminal(w *around) term.Options {
+func (a *app) terminal(w *around, m screen.Mode) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
+		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}

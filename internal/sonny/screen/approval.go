@@ -68,6 +68,9 @@ func (q *approval) pick(a *App, n int, words string) {
 	case 1:
 		a.answerCall(q, protocol.Allow, "")
 	case 2:
+		if words == everyBot { // of the plain mode, where no key changes the reach
+			q.rule.reach = allow.Everywhere
+		}
 		a.keepRule(&q.rule, func() { a.answerCall(q, protocol.Allow, "") })
 	case 3:
 		a.answerCall(q, protocol.Deny, "")
