@@ -303,11 +303,15 @@ func (p *answers) elsewhere(a *App, k term.Key) {
 // lateKey takes the keys of a moment in which the question was closed under the
 // person's hands: they were meant for it, and are for nothing now.
 func (p *answers) lateKey(a *App, k term.Key) bool {
+	actions := a.o.Keys.Find(k.Name, keys.State{}, keys.Approval)
+	if k.Text == "" && len(actions) == 0 {
+		return false // a chord, which no question takes
+	}
 	if !p.swallows(a) {
 		p.closing = ""
 		return false
 	}
-	for _, action := range a.o.Keys.Find(k.Name, keys.State{}, keys.Approval) {
+	for _, action := range actions {
 		if numbers[action] != 0 || action == "approve_take" {
 			a.notes.say("too late: " + p.closing)
 		}

@@ -25,7 +25,7 @@ func (p *answers) rows(a *App, w, h int) []text.Line {
 		at := slices.IndexFunc(list, func(x asking) bool { return x.id() == q.id() })
 		count = fmt.Sprintf("%d of %d", at+1, len(list))
 	}
-	foot := p.choices(s, w, a.o.Now().Before(p.guard.until) && p.focused)
+	foot := p.choices(s, w, a.o.Now().Before(p.guard.until) && p.focused, true)
 	out := []text.Line{titledRule(cells.OneLine(s.title), count, w)}
 	room := max(1, h-leastTranscript-len(out)-len(foot))
 	if p.whole {
@@ -52,7 +52,7 @@ func (p *answers) window(body []text.Line, room int) []text.Line {
 
 // choices are the rows of the choices, or the text that is being written.
 // They are dim for as long as no key is taken.
-func (p *answers) choices(s sheet, w int, deaf bool) (out []text.Line) {
+func (p *answers) choices(s sheet, w int, deaf, wraps bool) (out []text.Line) {
 	if p.field != nil {
 		line, _ := p.field.line("  "+p.field.label+"  ", w)
 		out = append(out, line)
@@ -73,9 +73,26 @@ func (p *answers) choices(s sheet, w int, deaf bool) (out []text.Line) {
 				label[i].Attr |= text.Bold
 			}
 		}
+		if !wraps {
+			out = append(out, oneRow(head, label, w))
+			continue
+		}
 		out = append(out, text.Wrap(label, text.Frame{Width: max(10, w-1), First: []text.Span{head}, Rest: []text.Span{{Text: "     ", Chrome: true}}})...)
 	}
 	return append(out, text.Line{})
+}
+
+// oneRow is a choice where there is no room for more: what it is about gives way, so that
+// what it does stays to be read.
+func oneRow(head text.Span, label []text.Span, w int) text.Line {
+	line := text.Line{Spans: append([]text.Span{head}, label...)}
+	over := line.Width() - w
+	for i := range line.Spans {
+		if s := &line.Spans[i]; over > 0 && s.Role == text.Accent && i > 0 {
+			s.Text = text.Of(s.Role, s.Text).Cut(max(4, text.Width(s.Text)-over)).String()
+		}
+	}
+	return line.Cut(w)
 }
 
 // caret is where the text that is written in the panel takes the next key: its column,

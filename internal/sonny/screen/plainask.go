@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -71,7 +72,13 @@ func (a *App) questionRows(w int) []text.Line {
 		return nil
 	}
 	s := q.sheet(a, w, true)
-	return append([]text.Line{titledRule(cells.OneLine(s.title), "", w)}, s.body...)
+	rows := append([]text.Line{titledRule(cells.OneLine(s.title), "", w)}, s.body...)
+	for _, c := range s.choices { // whole: below it has one row
+		if c.label.Width() > w-5 {
+			rows = append(rows, wrapped(fmt.Sprintf("%d  %s", c.n, c.label), text.Dim, w)...)
+		}
+	}
+	return rows
 }
 
 func (a *App) choiceRows(w int) []text.Line {
@@ -79,7 +86,7 @@ func (a *App) choiceRows(w int) []text.Line {
 	if q == nil {
 		return nil
 	}
-	rows := a.answers.choices(q.sheet(a, w, false), w, false)
+	rows := a.answers.choices(q.sheet(a, w, false), w, false, false)
 	return rows[:len(rows)-1]
 }
 
