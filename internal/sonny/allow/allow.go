@@ -76,7 +76,7 @@ func parse(have *protocol.Rules, words []string) (*rules.Set, error) {
 		files = append(files, rules.File{Name: f.Name, Text: f.Text})
 	}
 	if words != nil {
-		files = append(files, rules.File{Name: "new", Text: Line(words)})
+		files = append(files, rules.File{Name: "new", Text: Rule{Decision: rules.Allow.String(), Words: words}.Line()})
 	}
 	return rules.Parse(files)
 }

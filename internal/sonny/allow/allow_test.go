@@ -93,9 +93,10 @@ func TestARuleInItsLanguage(t *testing.T) {
 		{"git", "push"},
 		{"say", `"quoted"`, `back\slash`, "two words", "tab\there", "line\nbreak", "ünï", "\u202e", "\U000e0041", "$x `y`"},
 	} {
-		set, err := rules.Parse([]rules.File{{Name: "x.rules", Text: Line(words)}})
-		if err != nil || len(set.Rules()) != 1 {
-			t.Errorf("%q: %v in %s", words, err, Line(words))
+		line := Rule{Decision: "prompt", Words: words, Why: `the "why"`}.Line()
+		set, err := rules.Parse([]rules.File{{Name: "x.rules", Text: line}})
+		if err != nil || len(set.Rules()) != 1 || set.Rules()[0].Decision != rules.Prompt || set.Rules()[0].Justification != `the "why"` {
+			t.Errorf("%q: %v in %s", words, err, line)
 			continue
 		}
 		for i, alternatives := range set.Rules()[0].Pattern {
@@ -183,5 +184,11 @@ func TestFilesThatAreNoRules(t *testing.T) {
 	}
 	if err := p.Write(Session, 2, []string{"date"}); protocol.CodeOf(err) != protocol.RulesLimit {
 		t.Errorf("past the bound: %v", err)
+	}
+	if err := os.WriteFile(p.File(Everywhere, 0), []byte("prefix_rule(\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Write(Session, 3, []string{"date"}); protocol.CodeOf(err) != protocol.InvalidRules || !strings.Contains(err.Error(), "sonny.rules:") {
+		t.Errorf("beside a file that does not parse: %v", err)
 	}
 }

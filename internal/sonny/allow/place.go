@@ -2,7 +2,6 @@ package allow
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"agent/client"
 	"agent/internal/place"
+	"agent/internal/rules"
 	"agent/protocol"
 )
 
@@ -77,9 +77,28 @@ func (p Place) Read(bot int64) *protocol.Rules {
 	return list
 }
 
-// Write adds a rule that allows commands which begin with words. The file is replaced
-// whole; other programs that write it wait. A rule that is there already stays alone.
+// Write adds a rule that allows commands which begin with words.
 func (p Place) Write(r Reach, bot int64, words []string) error {
+	return p.Add(r, bot, Rule{Decision: rules.Allow.String(), Words: words})
+}
+
+// Add adds a rule. One that is there already stays alone.
+func (p Place) Add(r Reach, bot int64, rule Rule) error {
+	return p.Change(r, bot, func(text string) (string, error) {
+		line := rule.Line()
+		if slices.Contains(strings.SplitAfter(text, "\n"), line) {
+			return text, nil
+		}
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		return text + line, nil
+	})
+}
+
+// Change changes the text of a file of rules, which is replaced whole; other programs
+// that change it wait. A text with which the rules would not be read is not written.
+func (p Place) Change(r Reach, bot int64, change func(text string) (string, error)) error {
 	path := p.File(r, bot)
 	if err := place.MakePrivateDir(filepath.Dir(path)); err != nil {
 		return err
@@ -93,17 +112,34 @@ func (p Place) Write(r Reach, bot int64, words []string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	text, line := string(old), Line(words)
-	if slices.Contains(strings.Split(text, "\n"), strings.TrimSuffix(line, "\n")) {
+	text, err := change(string(old))
+	if err != nil || text == string(old) {
+		return err
+	}
+	if err := p.wouldRead(r, bot, text); err != nil {
+		return err
+	}
+	return place.WritePrivate(path, []byte(text))
+}
+
+// wouldRead refuses a file's new text with which a bot's rules would not be read.
+func (p Place) wouldRead(r Reach, bot int64, text string) error {
+	name := everywhereFile
+	if r == Session {
+		name = sessionName
+	}
+	list := p.Read(bot)
+	list.Files = slices.DeleteFunc(list.Files, func(f protocol.RuleFile) bool { return f.Name == name })
+	list.Files = append(list.Files, protocol.RuleFile{Name: name, Text: text})
+	_, err := parse(list, nil)
+	var bad *rules.Error
+	switch {
+	case err == nil:
 		return nil
+	case errors.As(err, &bad) && bad.Limit:
+		return protocol.Fail(protocol.RulesLimit, err.Error()+"; take rules out of "+p.File(r, bot))
 	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	if len(text)+len(line) > protocol.MaxRuleText {
-		return protocol.Fail(protocol.RulesLimit, fmt.Sprintf("%s would have over %d bytes; take rules out of it", path, protocol.MaxRuleText))
-	}
-	return place.WritePrivate(path, []byte(text+line))
+	return protocol.Fail(protocol.InvalidRules, err.Error())
 }
 
 // Forget takes away the rules of a session that is deleted.
@@ -112,13 +148,29 @@ func (p Place) Forget(bot int64) error {
 	return errors.Join(gone(path), gone(path+".lock"))
 }
 
-// Line is a rule in the language of rule files, with its line's end.
-func Line(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
+// Rule is a rule as it is written.
+type Rule struct {
+	Decision string // allow, prompt, forbidden
+	Words    []string
+	Why      string // "": nothing is said
+}
+
+// Line is the rule in the language of rule files, with its line's end.
+func (r Rule) Line() string {
+	line := r.Beginning()
+	if r.Why != "" {
+		line += ", justification=" + strconv.Quote(r.Why)
+	}
+	return line + ")\n"
+}
+
+// Beginning is what the lines of all rules share that differ in Why alone.
+func (r Rule) Beginning() string {
+	quoted := make([]string, len(r.Words))
+	for i, w := range r.Words {
 		quoted[i] = strconv.Quote(w)
 	}
-	return "prefix_rule(pattern=[" + strings.Join(quoted, ", ") + "], decision=\"allow\")\n"
+	return "prefix_rule(pattern=[" + strings.Join(quoted, ", ") + "], decision=" + strconv.Quote(r.Decision)
 }
 
 func gone(path string) error {

@@ -29,7 +29,7 @@ func giveRules(ctx context.Context, c *client.Client, place allow.Place, bot *pr
 	if sameRules(bot.Rules, have) {
 		return bot, nil
 	}
-	return lead.GiveRules(ctx, c, bot, have)
+	return lead.SendRules(ctx, c, bot, have)
 }
 
 // sameRules reports whether a bot's record tells of these very rules.
