@@ -139,6 +139,9 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 			}
 			return c.Text, parts(c), nil
 		},
+		Own: w.sonny, ModelNotes: modelNotes(),
+		Bang: w.config.TUI.Bang, EnterNewline: w.config.TUI.Enter == "newline",
+		QueueFirst: w.config.TUI.WhileRunning == "queue", Editor: w.config.TUI.Editor,
 		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},

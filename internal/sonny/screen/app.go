@@ -9,6 +9,7 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
@@ -40,6 +41,7 @@ type Options struct {
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
 	Book   *lead.Book
+	Own    string // Sonny's folder, ~/.agent/sonny
 
 	Settings lead.Settings
 	Store    string // the store's path
@@ -56,6 +58,16 @@ type Options struct {
 	// Rules gives the command rules of a session.
 	Rules       func(bot int64) *protocol.Rules
 	ClientTools []protocol.ClientTool
+	// StartTask starts a task under a lead, on the person's word, and gives its bot's
+	// name. It runs beside the loop. nil: tasks cannot be started from here.
+	StartTask func(ctx context.Context, lead, name, brief string) (string, error)
+	// ModelNotes are the notes of the models file, by model.
+	ModelNotes map[string]string
+
+	Bang         bool   // !COMMAND runs a command
+	EnterNewline bool   // Enter is a newline, and Alt+Enter sends
+	QueueFirst   bool   // while a turn runs Enter queues and Tab steers
+	Editor       string // of the draft; "": $VISUAL, else $EDITOR
 
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
@@ -100,6 +112,13 @@ type App struct {
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	telling     telling
+	pen         pens
+	history     sentHistory
+	keeping     keeping
+	menu        menu
+	findable    findable
+	custom      customCommands
+	shell       *shell // the command of the person's that ran last
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called
 	escaped     time.Time // the first of two presses of Esc
@@ -145,6 +164,8 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
+	a.pen = pensIn(o.Own)
+	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	defer a.running.Wait()
 	defer cancel()
 	var err error
@@ -168,6 +189,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
+	a.lastDrafts()
 	return a.sitting(), nil
 }
 
@@ -197,6 +219,7 @@ func (a *App) loop(notes <-chan live.Note) {
 			if !a.input(e) {
 				return
 			}
+			a.noteChanges()
 			a.draw()
 		case <-sized:
 			resized = nil
@@ -207,7 +230,10 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.soon()
 		case call := <-a.calls:
 			call()
+			a.noteChanges()
 			a.soon()
+		case <-a.keeping.due.C:
+			a.saveDrafts()
 		case <-a.frameDue.C:
 			a.draw()
 		case <-a.clockDue.C:
@@ -287,6 +313,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
+		a.saveDrafts()
 		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)

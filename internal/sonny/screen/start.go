@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -25,6 +27,7 @@ type startScreen struct {
 	effort  string
 	failed  error
 	making  bool
+	tr      *cells.Transcript // what the person ran before there is a lead; nil for nothing
 }
 
 // begin decides what is opened, once the bots are known.
@@ -103,7 +106,7 @@ func (a *App) fillStart(page *lead.Page) {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
 	}
 	a.readParts(name)
-	st.sendPrompt(a)
+	a.openStart()
 }
 
 // openHome opens the person's own agent, or the start screen for it.
@@ -114,7 +117,7 @@ func (a *App) openHome() {
 	}
 	a.start.project, a.start.lead = lead.HomeBot, lead.HomeBot
 	a.readParts(lead.HomeBot)
-	a.start.sendPrompt(a)
+	a.openStart()
 }
 
 // readParts finds out what the instructions will hold.
@@ -130,12 +133,22 @@ func (a *App) readParts(project string) {
 	})
 }
 
+// openStart brings back what was written here before, and sends the command line's
+// message.
+func (a *App) openStart() {
+	if a.start.compose.file == "" {
+		a.loadDraft(&a.start.compose, pen.OfFolder(a.o.Folder.Path), nil)
+	}
+	a.readCommands()
+	a.start.sendPrompt(a)
+}
+
 // sendPrompt sends the command line's message.
 func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
 		a.o.Prompt = ""
-		st.send(a)
+		a.send(delivery{})
 	}
 }
 
@@ -149,13 +162,12 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 
 // send makes the lead and gives it the message. What fails before leaves no bot, and
 // the message in the composer.
-func (st *startScreen) send(a *App) {
-	prompt := strings.TrimRight(st.compose.text(), "\n")
-	if st.making || strings.TrimSpace(prompt) == "" || st.lead == "" {
+func (st *startScreen) send(a *App, m message) {
+	if st.making || st.lead == "" {
 		return
 	}
 	if st.model == "" {
-		a.pickModel(prompt)
+		a.pickModel(m.prompt)
 		return
 	}
 	p := st.plan(a)
@@ -186,15 +198,25 @@ func (st *startScreen) send(a *App) {
 			return
 		}
 		a.world.Put(*bot)
+		left := st.compose.stash
+		a.gone(&st.compose, m)
+		st.compose.clear()
 		a.openSession(bot.Name, bot.ID)
-		a.session.first = &firstMessage{prompt: prompt, model: p.Model}
-		a.session.compose.set(prompt)
-		a.send(delivery{})
+		a.session.first = &firstMessage{m: m, model: p.Model}
+		a.session.compose.stash = left
+		a.session.compose.stash.Back(a.session.compose.e())
+		if st.tr != nil {
+			a.session.tr.Prepend(st.tr)
+		}
+		a.post(a.session, m, delivery{})
 	})
 }
 
 // firstMessage is the message that a lead was made for.
-type firstMessage struct{ prompt, model string }
+type firstMessage struct {
+	m     message
+	model string
+}
 
 // refused takes a lead back whose provider refused its first call, so that a mistyped
 // model leaves no bot, and the message in the composer.
@@ -207,7 +229,7 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 	a.deleteBot(s.bot, func() {
 		a.forgetSession(s.id)
 		if a.start != nil {
-			a.start.compose.set(m.prompt)
+			a.start.compose.e().SetDraft(m.m.draft)
 			a.start.failed = why
 		}
 	})
@@ -244,6 +266,14 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
 		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
+	}
+	if st.tr != nil {
+		look := cells.Look{Width: max(10, w-4)}
+		n := st.tr.Height(look)
+		for _, row := range st.tr.Rows(look, max(0, n-h/2), n) {
+			rows = append(rows, row.Line)
+		}
+		rows = rows[max(0, len(rows)-h):]
 	}
 	for y, row := range rows {
 		if y < h {

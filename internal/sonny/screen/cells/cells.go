@@ -31,6 +31,7 @@ const (
 	Reads // a run of reads and searches
 	Notice
 	Error
+	Shell // a command of the person's own
 )
 
 // Cell is one entry of a transcript.
@@ -45,6 +46,9 @@ type Cell struct {
 	Text   string // of a message, a thought, a notice, an error
 	Detail string // of a notice and an error: unfolded
 	Took   time.Duration
+	How    string // of Shell: how it ended, "" for well
+
+	began time.Time // of Shell
 
 	Calls []*ToolCall // of Call: one; of Reads: all of them
 	doc   *doc        // of Reply
