@@ -285,7 +285,8 @@ func (a *App) openQueue() {
 			return false
 		}
 	}
-	a.panel = &listPanel{
+	p := &listPanel{}
+	*p = listPanel{
 		name: "queue", title: "in line", empty: "nothing is in line",
 		right: func() string { return fmt.Sprint(len(s.line(a.world.Bot(s.bot))) + len(s.held)) },
 		hint:  []string{"e edit", "d drop", "K J move", "Enter steer", "g join"},
@@ -296,12 +297,13 @@ func (a *App) openQueue() {
 				return true
 			},
 			"queued_drop": on(func(n int) { a.dropQueued(s, n) }),
-			"queued_up":   on(func(n int) { a.moveQueued(s, n) }),
-			"queued_down": on(func(n int) { a.moveQueued(s, n+1) }),
+			"queued_up":   on(func(n int) { p.at = fmt.Sprint(a.moveQueued(s, n, n-1)) }),
+			"queued_down": on(func(n int) { p.at = fmt.Sprint(a.moveQueued(s, n, n+1)) }),
 			"queued_join": on(func(n int) { a.joinQueued(s, n) }),
 			"enter":       on(func(n int) { a.steerQueued(s, n) }),
 		},
 	}
+	a.panel = p
 }
 
 // queueRows number those in line from 1, and after them those that are held.
@@ -352,15 +354,17 @@ func (a *App) dropQueued(s *session, n int) {
 		})
 }
 
-// moveQueued swaps the nth with the one before it.
-func (a *App) moveQueued(s *session, n int) {
-	if a.heldAt(s, n) >= 0 || n < 2 {
-		return
+// moveQueued swaps the nth with a neighbour, and gives the number that it will have.
+func (a *App) moveQueued(s *session, n, to int) int {
+	first, last := min(n, to), max(n, to)
+	if first < 1 || a.heldAt(s, last) >= 0 {
+		return n
 	}
-	a.takeOut(s, n-1, func(out []message) []message {
+	a.takeOut(s, first, func(out []message) []message {
 		out[0], out[1] = out[1], out[0]
 		return out
 	})
+	return to
 }
 
 // joinQueued makes one message of the nth and the one before it.

@@ -311,6 +311,9 @@ func (a *App) footer(w int) text.Line {
 			role = text.Fail
 		}
 		left = []text.Span{{Text: " "}, {Text: cells.OneLine(n.line), Role: role}}
+		if said := (text.Line{Spans: left}); said.Width() > w/3 { // it has the row to itself
+			return said.Cut(w)
+		}
 	}
 	words, warn := a.confinement().Words()
 	if w < 60 {

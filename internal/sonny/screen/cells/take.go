@@ -65,7 +65,7 @@ func clean(s string) string {
 
 // settle takes away what streamed, for the durable items that come now.
 func (t *Transcript) settle() {
-	t.cells = slices.DeleteFunc(t.cells, func(c *Cell) bool { return c.Live })
+	t.cells = slices.DeleteFunc(t.cells, func(c *Cell) bool { return c.Live && c.Kind != Shell })
 	t.thought, t.reply = nil, nil
 }
 
