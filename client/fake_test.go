@@ -235,6 +235,16 @@ func (l *log) add(bot string, turn int64, kind string, v any) int64 {
 	return cursor
 }
 
+// live sends a live event of a turn to who follows.
+func (l *log) live(bot string, turn int64, d protocol.Delta) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d.Bot, d.Turn = bot, turn
+	for s := range l.followers {
+		s.live(protocol.KindTextDelta, d)
+	}
+}
+
 func raw(v any) json.RawMessage {
 	b, err := protocol.Append(nil, v)
 	if err != nil {

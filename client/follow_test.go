@@ -310,63 +310,6 @@ func TestFollowEnds(t *testing.T) {
 	})
 }
 
-func TestRun(t *testing.T) {
-	t.Parallel()
-	// runFake has one bot whose turn 5 ends at once.
-	runFake := func(t *testing.T, duplicate bool) (*fake, chan protocol.Submit) {
-		var l log
-		sent := make(chan protocol.Submit, 1)
-		l.add("B", 4, protocol.KindTurnFinished, protocol.TurnFinished{Status: "completed"})
-		return newFake(t, func(s *fakeSession, r protocol.Request) {
-			switch p := r.Params.(type) {
-			case *protocol.Submit:
-				sent <- *p
-				answer := protocol.Submitted{Bot: p.Bot, Turn: 5, RequestID: p.RequestID, Status: "running", Duplicate: duplicate}
-				cursor := l.add("B", 5, protocol.KindAccepted, protocol.Accepted{RequestID: p.RequestID})
-				if !duplicate {
-					answer.Cursor = &cursor
-				}
-				l.add("B", 5, protocol.KindTurnFinished, protocol.TurnFinished{Status: "completed"})
-				s.result(r, answer)
-			case *protocol.Follow:
-				l.follow(s, r)
-			case *protocol.Result:
-				s.result(r, protocol.Outcome{Turn: p.Turn, Status: "completed", Finished: true, Text: "done"})
-			}
-		}), sent
-	}
-	for name, duplicate := range map[string]bool{"a turn": false, "a turn that was submitted before": true} {
-		t.Run("Run shows "+name+" from its own event on and returns its outcome", func(t *testing.T) {
-			t.Parallel()
-			f, sent := runFake(t, duplicate)
-			s := &protocol.Submit{Bot: "B", Prompt: "p"}
-			var turns []int64
-			out, err := f.client(t).Run(t.Context(), s, func(e *protocol.Event) error { turns = append(turns, e.Turn); return nil })
-			if err != nil || out.Text != "done" || !out.Finished || !slices.Equal(turns, []int64{5, 5}) {
-				t.Errorf("%+v %v, turns %v", out, err, turns)
-			}
-			if got := (<-sent).RequestID; s.RequestID == "" || s.RequestID != got || !protocol.ValidName(s.RequestID) {
-				t.Errorf("the request id %q was sent as %q", s.RequestID, got)
-			}
-		})
-	}
-	t.Run("what each returns ends Run", func(t *testing.T) {
-		t.Parallel()
-		f, _ := runFake(t, false)
-		enough := errors.New("enough")
-		if _, err := f.client(t).Run(t.Context(), &protocol.Submit{Bot: "B"}, func(*protocol.Event) error { return enough }); !errors.Is(err, enough) {
-			t.Errorf("got %v", err)
-		}
-	})
-	t.Run("without each it only waits", func(t *testing.T) {
-		t.Parallel()
-		f, _ := runFake(t, false)
-		if out, err := f.client(t).Run(t.Context(), &protocol.Submit{Bot: "B"}, nil); err != nil || out.Status != "completed" {
-			t.Errorf("%+v %v", out, err)
-		}
-	})
-}
-
 // A daemon that lets itself be followed and fails at once is asked less and less
 // often, and one that came on is asked soon again.
 func TestFollowWaitsLongerForADaemonThatFailsAtOnce(t *testing.T) {

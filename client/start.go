@@ -101,6 +101,7 @@ type search struct {
 	window time.Duration
 	end    time.Time
 	child  *child // once one was started
+	owned  bool   // one that was started gave way to another
 }
 
 func (s *search) started() bool { return s.child != nil }
@@ -131,6 +132,7 @@ func (s *search) meet(ctx context.Context) (*link, error) {
 		case <-exited:
 			exited = nil
 			if s.child.code == exitOwned {
+				s.owned = true
 				again = time.After(delay)
 				delay *= 2
 				continue
@@ -162,7 +164,7 @@ func (s *search) meet(ctx context.Context) (*link, error) {
 func (s *search) try(ctx context.Context) (*link, error) {
 	left := time.Until(s.end)
 	if left <= 0 {
-		return nil, protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("no daemon was ready on %s within %v", s.target.Socket, s.window))
+		return nil, protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("no daemon was ready on %s within %v%s", s.target.Socket, s.window, s.owner()))
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, left, os.ErrDeadlineExceeded)
 	defer cancel()
@@ -171,6 +173,15 @@ func (s *search) try(ctx context.Context) (*link, error) {
 		err = protocol.Fail(protocol.DaemonStartTimeout, fmt.Sprintf("%s sent no whole ready line within %v", s.target.Socket, s.window))
 	}
 	return l, err
+}
+
+// owner says, where a daemon that was started gave way to another, that there is
+// one, which listens somewhere else or nowhere.
+func (s *search) owner() string {
+	if !s.owned {
+		return ""
+	}
+	return ": another daemon has the store " + s.target.Store + " or that socket; name its socket with --socket, or end it"
 }
 
 func (s *search) logPath() string { return s.target.Store + ".log" }
@@ -214,12 +225,12 @@ func (s *search) launch(bin string, args, env []string) (*child, error) {
 	}
 	log, err := place.OpenPrivate(s.logPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
-		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error(), err)
+		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error()+"; the store must lie in a folder that is there and is yours", err)
 	}
 	defer log.Close()
 	from, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
-		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error(), err)
+		return nil, coded(protocol.DaemonStartFailed, "the log cannot be opened: "+err.Error()+"; the store must lie in a folder that is there and is yours", err)
 	}
 	cmd := exec.Command(bin, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, log, log // stdin is /dev/null

@@ -261,7 +261,7 @@ func TestStartRefusals(t *testing.T) {
 		{
 			"another daemon owns the store and never answers", func(t *testing.T) { t.Setenv("SERVE_EXIT", "75") },
 			Starter{Providers: []string{"scripted"}, Window: 400 * time.Millisecond},
-			protocol.DaemonStartTimeout, "within 400ms",
+			protocol.DaemonStartTimeout, "within 400ms: another daemon has the store",
 		},
 		{"no provider to start with", nil, Starter{}, protocol.NoProviders, "--provider scripted"},
 		{"CL-12 looking at a store never makes one", nil, Starter{ExistingOnly: true, Providers: []string{"scripted"}}, protocol.StoreNotFound, "no store"},

@@ -33,6 +33,7 @@ type Stats struct {
 	ToolRequests      int64                    `json:"tool_requests"`
 	Paused            *PauseInfo               `json:"paused"`
 	Companions        []Companion              `json:"companions"`
+	Cursor            int64                    `json:"cursor"` // of the newest event published; follow from here to see what comes
 	Extra             Extra                    `json:",embed"`
 }
 

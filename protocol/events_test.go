@@ -203,7 +203,7 @@ func TestReadyLine(t *testing.T) {
 	}
 	want := []string{
 		"event", "protocol", "pid", "store", "schema", "capabilities", "limits", "tools", "providers", "durability",
-		"partial_text_durable", "version", "sandbox", "walls", "protected", "bot_sockets", "paused", "cursor",
+		"partial_text_durable", "version", "sandbox", "walls", "protected", "bot_sockets", "paused",
 	}
 	if got := memberNames(t, line); !equalStrings(got, want) {
 		t.Errorf("members %v, wanted %v", got, want)

@@ -132,7 +132,6 @@ type Ready struct {
 	BotSockets         *string                 `json:"bot_sockets"` // nil in stdio mode
 	Scope              *Scope                  `json:"scope,omitzero"`
 	Paused             *PauseInfo              `json:"paused"`
-	Cursor             int64                   `json:"cursor"` // of the newest event; what a follow from here on starts after
 	Extra              Extra                   `json:",embed"`
 
 	Line json.RawMessage `json:"-"` // as received, by ParseMessage

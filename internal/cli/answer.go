@@ -7,7 +7,7 @@ import (
 )
 
 var answerVerb = verb{
-	name: "answer", operands: "allow|deny", most: 1,
+	name: "answer", operands: "allow|deny", most: 1, words: []string{"allow", "deny"},
 	short: "decide a call that waits for a verdict",
 	long: "Gives one gate's verdict on a call that waits, as agent approvals lists it. The\n" +
 		"request number is required: a decision is for what was seen, and not for a call that\n" +

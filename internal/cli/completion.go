@@ -1,6 +1,12 @@
 package cli
 
-import "context"
+import (
+	"context"
+	_ "embed"
+)
+
+//go:embed completion.bash
+var bashWords string
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
@@ -8,7 +14,7 @@ var completionVerb = verb{
 	name: "completion", operands: "bash|zsh|fish|powershell", most: 1, words: shells,
 	short: "a shell's completion script",
 	long: "Prints the script that completes this command's words in a shell, to be sourced\n" +
-		"from its start file. bash needs the package bash-completion for it.",
+		"from its start file.",
 	declare: func(a *app, t *table) func(context.Context, []string) error {
 		return func(_ context.Context, operands []string) error {
 			if len(operands) == 0 {
@@ -16,6 +22,9 @@ var completionVerb = verb{
 			}
 			switch operands[0] {
 			case "bash":
+				if err := a.write([]byte(bashWords)); err != nil {
+					return err
+				}
 				return outputError(a.tree.GenBashCompletionV2(a.stdout, true))
 			case "zsh":
 				return outputError(a.tree.GenZshCompletion(a.stdout))

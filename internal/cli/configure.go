@@ -118,14 +118,14 @@ func (f *configure) check() error {
 			no = "no-budget"
 		}
 		if given(name) && given(no) {
-			return usagef("--%s with --%s", name, no)
+			return usagef("--%s with --%s: the one sets what the other takes away; leave one out", name, no)
 		}
 	}
 	if err := f.sandbox.check(f.table, true); err != nil {
 		return err
 	}
 	if given("gates") && (given("approval") || given("approve") || given("approve-expire-ms")) {
-		return usagef("--gates with --approval: the one is a whole list, the other one gate")
+		return usagef("--gates with --approval: the one is a whole list, the other one gate; leave one out")
 	}
 	if err := f.gates.check(f.table, false); err != nil {
 		return err

@@ -41,9 +41,23 @@ func coded(err error) *protocol.Error {
 	return &protocol.Error{Code: code, Detail: err.Error(), Cause: err}
 }
 
+// fullDisk is how the detail of storage_error begins when there was no room. It
+// has the codes of the store alone (protocol.md 18), which tell a person nothing.
+const fullDisk = "sqlite_primary=13 sqlite_extended=13"
+
+// advised adds to a failure of the wire what a person can do about it.
+func advised(e *protocol.Error) *protocol.Error {
+	if e.Code != protocol.StorageError || e.Detail != fullDisk {
+		return e
+	}
+	told := *e
+	told.Detail += ": the disk that holds the store is full; make room, then send it again"
+	return &told
+}
+
 // say writes the one line of a failure and gives the exit status.
 func (a *app) say(err error) int {
-	e := coded(err)
+	e := advised(coded(err))
 	var line []byte
 	if a.plain || a.pretty {
 		line = append(line, "agent: "...)

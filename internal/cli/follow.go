@@ -29,7 +29,7 @@ type follow struct {
 func (f *follow) run(ctx context.Context) error {
 	switch {
 	case f.all && f.bot != "":
-		return usagef("--all with --bot")
+		return usagef("--all with --bot: give one, --bot NAME for one bot or --all for every bot")
 	case !f.all && f.bot == "":
 		return usagef("follow needs --bot NAME or --all")
 	}

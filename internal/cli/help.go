@@ -14,25 +14,25 @@ var helpVerb = verb{
 	declare: func(a *app, t *table) func(context.Context, []string) error {
 		return func(_ context.Context, operands []string) error {
 			if len(operands) == 0 {
-				return a.tree.Help()
+				return a.help(a.tree)
 			}
 			cmd, err := findVerb(a.tree, operands[0])
 			if err != nil {
 				return err
 			}
-			return cmd.Help()
+			return a.help(cmd)
 		}
 	},
 }
 
 // help prints a command's help: the verbs, or a verb's flags, those of a new
 // bot and of the daemon apart.
-func (a *app) help(cmd *cobra.Command) {
+func (a *app) help(cmd *cobra.Command) error {
 	var b strings.Builder
 	t := a.tables[cmd.Name()]
 	if t == nil {
 		b.WriteString(topHelp)
-		for _, v := range verbs() {
+		for _, v := range a.verbs {
 			if !v.hidden {
 				fmt.Fprintf(&b, "  %-11s %s\n", v.name, v.short)
 			}
@@ -53,7 +53,7 @@ func (a *app) help(cmd *cobra.Command) {
 			t.writeHelp(&b, g.group, g.title)
 		}
 	}
-	a.write([]byte(b.String()))
+	return a.write([]byte(b.String()))
 }
 
 const topHelp = `agent VERB [FLAGS] [OPERANDS]

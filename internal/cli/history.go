@@ -51,13 +51,13 @@ type history struct {
 func (h *history) check(t *table) error {
 	switch {
 	case h.ids && h.all:
-		return usagef("--ids with --all")
+		return usagef("--ids with --all: --all prints whole items, --ids none; leave one out (pages of ids go on with --from)")
 	case h.ids && h.text != "":
-		return usagef("--ids with --search")
+		return usagef("--ids with --search: a search prints where it found something anyway; leave --ids out")
 	case h.all && h.text != "":
-		return usagef("--all with --search")
+		return usagef("--all with --search: a search goes through the history (how far, says --scan); leave --all out")
 	case h.nodes.OldestFirst && h.text != "":
-		return usagef("--oldest-first with --search: it goes from the newest on")
+		return usagef("--oldest-first with --search: it goes from the newest on; leave --oldest-first out")
 	case t.given("scan") && h.text == "":
 		return usagef("--scan needs --search")
 	}

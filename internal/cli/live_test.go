@@ -328,12 +328,24 @@ func TestSignals(t *testing.T) {
 				ready, _ := protocol.AppendReady(nil, &protocol.Ready{PID: 1})
 				conn.Write(ready)
 				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					if strings.Contains(lines.Text(), `"`+row.until+`"`) {
+					var r struct {
+						ID json.RawMessage `json:"id"`
+						Op string          `json:"op"`
+					}
+					if json.Unmarshal(lines.Bytes(), &r) != nil {
+						t.Errorf("was asked %s", lines.Text())
+						return
+					}
+					if r.Op == row.until {
 						close(asked)
 						continue
 					}
 					bot, _ := protocol.Append(nil, &protocol.Bot{Name: "Bob", ID: 3})
-					fmt.Fprintf(conn, `{"id":1,"result":%s}`+"\n", bot)
+					fmt.Fprintf(conn, `{"id":%s,"result":%s}`+"\n", r.ID, bot)
+					if r.Op == protocol.OpFollow {
+						live, _ := protocol.AppendLive(nil, protocol.KindFollowLive, protocol.FollowLive{Bot: "Bob"})
+						conn.Write(live)
+					}
 				}
 			})
 			cmd := g.command(append(append([]string{"run"}, row.line...), "hi")...)

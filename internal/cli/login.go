@@ -59,9 +59,9 @@ func (l *login) run(ctx context.Context, operands []string) error {
 	case !forChatGPT(operands):
 		return usagef("login knows one word: agent login chatgpt")
 	case l.status && (l.paste || l.noBrowser || l.port != 0):
-		return usagef("--status with a flag of the sign-in")
+		return usagef("--status with a flag of the sign-in: it only looks; leave that flag out")
 	case l.paste && l.noBrowser:
-		return usagef("--paste with --no-browser: --paste opens none")
+		return usagef("--paste with --no-browser: --paste opens none; leave --no-browser out")
 	case issuer != "" && chatgpt.CheckIssuer(issuer) != "":
 		return usagef("AGENT_CHATGPT_ISSUER: %s", chatgpt.CheckIssuer(issuer))
 	}

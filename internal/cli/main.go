@@ -91,7 +91,7 @@ func (a *app) execute(args []string) error {
 		return err
 	}
 	if line.help {
-		return cmd.Help()
+		return a.help(cmd)
 	}
 	root.SetArgs(append([]string{a.verb}, line.canonical()...))
 	return root.ExecuteContext(a.ctx)
@@ -107,7 +107,7 @@ func (a *app) topFlags(root *cobra.Command, args []string) error {
 		case "--version":
 			version = true
 		case "--help", "-h":
-			return root.Help()
+			return a.help(root)
 		default:
 			if arg == "" || arg[0] != '-' {
 				return usagef("the verb comes first: agent %s …", arg)

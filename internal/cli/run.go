@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"agent/client"
 	"agent/client/instructions"
@@ -151,6 +152,9 @@ func (r *run) composed() (*protocol.Create, error) {
 			return nil, usagef("there is no folder to work in: %v; name one with --workspace", err)
 		}
 	}
+	if !utf8.ValidString(c.Workspace) {
+		return nil, usagef("the folder %q is not UTF-8, and no bot can be told of it; name another with --workspace", c.Workspace)
+	}
 	if n.worktree {
 		return c, nil // what it reads lies in a folder that is still to be made
 	}
@@ -231,18 +235,21 @@ func (r *run) send(ctx context.Context) error {
 		Model: r.model, Delivery: protocol.Delivery(r.delivery), ExpectedTurn: r.turn, Origin: r.origin,
 		Pictures: r.pictures,
 	}
+	if !r.detach {
+		return r.follow(ctx, s)
+	}
 	sub, err := r.link.Submit(ctx, s)
 	if err != nil {
 		return r.unanswered(ctx, r.madeFacts(err))
 	}
-	if r.detach {
-		answer, err := protocol.Append(nil, sub)
-		if err != nil {
-			return err
-		}
-		return r.app.printObject(r.withTree(answer))
+	answer, err := protocol.Append(nil, sub)
+	if err != nil {
+		return err
 	}
-	return r.madeFacts(r.follow(ctx, sub))
+	if err := r.app.printObject(r.withTree(answer)); err != nil {
+		return withFact(r.madeFacts(err), "handle", sub.Handle) // the work goes on, seen or not
+	}
+	return nil
 }
 
 // unanswered is err, or, when a signal ended the wait for an answer, how to find
@@ -277,19 +284,23 @@ func (r *run) madeFacts(err error) error {
 	return withFact(err, "created", true)
 }
 
-// follow shows what happens from the submission's own event to the turn's end.
-func (r *run) follow(ctx context.Context, sub *protocol.Submitted) error {
-	w := r.app.watch(r.link, sub.Bot, sub.Turn, r.made != nil)
-	if p, ok := w.view.(*pretty); ok {
-		p.turn = sub.Turn
-		if r.tree != nil {
-			p.branch = r.tree.Branch
-		}
+// follow submits the prompt and shows what happens from the submission's own
+// event to the turn's end. A reader of stdout who goes away keeps nobody from
+// submitting.
+func (r *run) follow(ctx context.Context, s *protocol.Submit) error {
+	w := r.app.watch(r.link, s.Bot, 0, r.made != nil)
+	shown, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := w.show(shown, r.link.SubmitFollow(shown, s, func(sub *protocol.Submitted) {
+		w.submitted(sub, r.tree)
+		r.app.onOutputClosed(cancel)
+	}))
+	switch {
+	case w.turn == 0:
+		w.view.finish()
+		return r.unanswered(ctx, r.madeFacts(err))
+	case err != nil:
+		return r.madeFacts(w.broken(err))
 	}
-	if sub.Cursor != nil {
-		w.options.After = *sub.Cursor - 1
-	} else {
-		w.from = sub.Turn // a duplicate: its events begin somewhere in the history
-	}
-	return w.follow(ctx)
+	return r.madeFacts(w.verdict())
 }

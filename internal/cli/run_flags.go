@@ -108,19 +108,19 @@ func (r *run) conflicts() error {
 	given := r.table.given
 	switch {
 	case r.botID != 0 && r.new:
-		return usagef("--bot-id with --new: a new bot has no id yet")
+		return usagef("--bot-id with --new: a new bot has no id yet; leave one out")
 	case r.botID != 0 && r.bot == "":
 		return usagef("--bot-id needs --bot")
 	case r.turn != 0 && r.making():
-		return usagef("--turn with a new bot: it names a turn that runs")
+		return usagef("--turn with a new bot: it names a turn that runs; leave --turn out, or name the bot with --bot and without --new")
 	case given("instructions") && given("instructions-file"):
-		return usagef("--instructions with --instructions-file")
+		return usagef("--instructions with --instructions-file: give one")
 	case (given("instructions") || given("instructions-file")) && (given("agents") || given("profile")):
-		return usagef("--instructions and --instructions-file are the whole text; --agents and --profile put one together")
+		return usagef("--instructions and --instructions-file are the whole text; --agents and --profile put one together; leave the ones or the others out")
 	case given("base") && !given("worktree"):
 		return usagef("--base goes with --worktree")
 	case given("compaction-instructions") && given("compaction-instructions-file"):
-		return usagef("--compaction-instructions with --compaction-instructions-file")
+		return usagef("--compaction-instructions with --compaction-instructions-file: give one")
 	case len(r.pictures) > protocol.MaxPictures:
 		return usagef("--picture %d times; a prompt has at most %d", len(r.pictures), protocol.MaxPictures)
 	case r.origin != "" && inside():
@@ -129,7 +129,7 @@ func (r *run) conflicts() error {
 	if r.newBot.noCompaction {
 		for _, name := range []string{"compaction-instructions", "compaction-instructions-file", "compaction-model"} {
 			if given(name) {
-				return usagef("--no-compaction with --%s", name)
+				return usagef("--no-compaction with --%s: a bot without compaction has no use for it; leave one out", name)
 			}
 		}
 	}

@@ -113,18 +113,24 @@ func (p spot) facts(err error) error {
 	return err
 }
 
-// watchOutput ends ctx when the reader of stdout goes away, also while there
-// is nothing to write. Only a pipe or a socket can lose its reader.
+// watchOutput ends ctx when the reader of stdout goes away.
 func (a *app) watchOutput(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a.onOutputClosed(cancel)
+	return ctx
+}
+
+// onOutputClosed calls gone when the reader of stdout goes away, also while there
+// is nothing to write. Only a pipe or a socket can lose its reader.
+func (a *app) onOutputClosed(gone context.CancelCauseFunc) {
 	f, ok := a.stdout.(*os.File)
 	if !ok {
-		return ctx
+		return
 	}
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return ctx
+		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
 	fd := int32(f.Fd())
 	go func() {
 		for {
@@ -134,10 +140,9 @@ func (a *app) watchOutput(ctx context.Context) context.Context {
 				continue
 			}
 			if err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-				cancel(errOutputClosed)
+				gone(errOutputClosed)
 			}
 			return
 		}
 	}()
-	return ctx
 }

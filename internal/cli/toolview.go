@@ -25,9 +25,13 @@ func (p *pretty) toolStarted(e *protocol.Event) error {
 		return err
 	}
 	c := p.calls(e.Turn)
+	line := c.planned[t.CallID] // from the message, which has the arguments whole
 	delete(c.planned, t.CallID)
+	if line == "" || !t.ArgumentsTruncated {
+		line = callLine(t.Name, t.Arguments)
+	}
 	c.open++
-	return p.dimLine(callLine(t.Name, t.Arguments))
+	return p.dimLine(line)
 }
 
 func callLine(name, arguments string) string {

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"agent/client"
 	"agent/client/termsafe"
+	"agent/client/worktree"
 	"agent/protocol"
 )
 
@@ -15,7 +17,6 @@ type watch struct {
 	link    *link
 	bot     string
 	turn    int64 // the turn whose end decides; 0: none
-	from    int64 // show nothing before an event of this turn; 0: everything
 	options client.FollowOptions
 
 	view   view
@@ -47,27 +48,40 @@ func (a *app) watch(l *link, bot string, turn int64, made bool) *watch {
 func (w *watch) follow(ctx context.Context) error {
 	ctx = w.app.watchOutput(ctx)
 	w.cursor = w.options.After
-	for e, err := range w.link.Follow(ctx, w.bot, w.options) {
-		if err != nil {
-			return w.broken(err)
-		}
-		if err := w.take(ctx, e); err != nil {
-			return w.broken(err)
-		}
-	}
-	if err := w.view.finish(); err != nil {
-		return err
+	if err := w.show(ctx, w.link.Follow(ctx, w.bot, w.options)); err != nil {
+		return w.broken(err)
 	}
 	return w.verdict()
 }
 
-func (w *watch) take(ctx context.Context, e *protocol.Event) error {
-	if w.from != 0 {
-		if e.Turn != w.from {
-			return nil
-		}
-		w.from = 0
+// submitted selects the turn that a run has just made, or repeats.
+func (w *watch) submitted(sub *protocol.Submitted, tree *worktree.Tree) {
+	w.turn = sub.Turn
+	if sub.Cursor != nil {
+		w.cursor = *sub.Cursor - 1
 	}
+	if p, ok := w.view.(*pretty); ok {
+		p.turn = sub.Turn
+		if tree != nil {
+			p.branch = tree.Branch
+		}
+	}
+}
+
+// show shows a stream of events to its end.
+func (w *watch) show(ctx context.Context, events iter.Seq2[*protocol.Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		if err := w.take(ctx, e); err != nil {
+			return err
+		}
+	}
+	return w.view.finish()
+}
+
+func (w *watch) take(ctx context.Context, e *protocol.Event) error {
 	if err := w.view.event(ctx, e); err != nil {
 		return err
 	}
@@ -94,6 +108,9 @@ func (w *watch) spot() spot {
 	who := " --all"
 	if w.bot != "*" {
 		who = " --bot " + termsafe.ShellWord(w.bot)
+	}
+	if w.app.pretty {
+		who += " --pretty"
 	}
 	s := spot{cursor: w.cursor, again: "agent follow" + targetFlags(w.link.target) + who}
 	if w.turn != 0 {

@@ -214,6 +214,10 @@ func TestWorktreeThatComesToNothing(t *testing.T) {
 	src := g.checkout()
 	g.must("start")
 	outside := filepath.Dir(g.write("outside/file", ""))
+	astray := filepath.Dir(filepath.Dir(g.write("astray/.git/HEAD", "ref: refs/heads/main\n")))
+	g.write("astray/.git/objects/x", "")
+	g.write("astray/.git/refs/x", "")
+	g.write("astray/.git/config", "[core]\nrepositoryformatversion = 0\nworktree = "+filepath.Join(filepath.Dir(outside), "elsewhere")+"\n")
 	for _, row := range []struct {
 		name, bot    string
 		setup        string
@@ -227,6 +231,7 @@ func TestWorktreeThatComesToNothing(t *testing.T) {
 		{"a setup that puts a link in its place", "w", `mv "$PWD" "$PWD.x"; ln -s /tmp "$PWD"; rm -rf "$PWD.x"`, nil, "setup_failed", "took "},
 		{"a setup that commits", "w", "git commit --quiet --allow-empty -m x; exit 3", nil, "setup_failed", "exit status 3"},
 		{"CL-72 outside git", "w", "", []string{"--workspace", outside}, "worktree_needs_git", "outside"},
+		{"a checkout that git says lies elsewhere", "w", "", []string{"--workspace", astray}, "worktree_needs_git", "core.worktree"},
 		{"CL-72 a name with two dots", "a..b", "", nil, "invalid_name", "a..b"},
 		{"a name that git keeps for itself", "a.lock", "", nil, "invalid_name", "a.lock"},
 		{"a name that ends with a dot", "a.", "", nil, "invalid_name", "a."},

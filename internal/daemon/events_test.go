@@ -88,24 +88,6 @@ func TestEvents(t *testing.T) {
 		}
 	})
 
-	t.Run("a follow from the ready line's cursor brings only what comes", func(t *testing.T) {
-		c := p.dial()
-		from := c.readyLine().Cursor
-		if from == 0 {
-			t.Fatal("the ready line has no cursor")
-		}
-		c.ask(nil, "follow", fmt.Sprintf(`"bot":"*","after":%d`, from))
-		for _, l := range c.until("follow_live", 0) {
-			if l.fields["data"] != nil {
-				t.Errorf("got %s", l.raw)
-			}
-		}
-		k.bot("New", h.workspace, "")
-		if l := last(c.until("created", 0)); l.num("cursor") <= from {
-			t.Errorf("the next event is %s, after cursor %d", l.raw, from)
-		}
-	})
-
 	t.Run("PR-38 after unfollow is answered nothing of the old replay follows", func(t *testing.T) {
 		for range 20 {
 			c := p.dial()

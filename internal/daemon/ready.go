@@ -18,7 +18,7 @@ func (d *Daemon) readyLine(scope *protocol.Scope) []byte {
 		PID: os.Getpid(), Store: protocol.Store{Identity: instance, Lineage: lineage}, Schema: store.SchemaVersion(),
 		Capabilities: capabilities, Limits: d.opt.Limits, Tools: d.engine.ToolNames(), Providers: d.withProxies(d.providers()),
 		Version: d.opt.Version, Sandbox: d.sandboxInfo(),
-		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope, Paused: d.engine.Paused(), Cursor: d.fan.last(),
+		Walls: d.opt.Walls, Protected: d.opt.Protect, Scope: scope, Paused: d.engine.Paused(),
 	}
 	if d.bots != nil {
 		r.BotSockets = &d.bots.dir
@@ -71,6 +71,7 @@ func (d *Daemon) stats() *protocol.Stats {
 	st.Sessions = int64(len(d.sessions))
 	d.mu.Unlock()
 	st.Store = d.storeStats()
+	st.Cursor = d.fan.last()
 	if d.companions != nil {
 		st.Companions = d.companions.records()
 	}

@@ -278,7 +278,7 @@ func madeDirs(paths []string) ([]string, error) {
 	for _, p := range paths {
 		if _, err := os.Stat(p); errors.Is(err, os.ErrNotExist) {
 			if err := os.MkdirAll(p, 0o700); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w; a daemon needs that folder: make it, or, where it lies below HOME, set HOME to a folder that you may write to", err)
 			}
 		}
 		real, err := filepath.EvalSymlinks(p)

@@ -72,7 +72,7 @@ func MakeAgentDir() (string, error) {
 		return "", err
 	}
 	if _, err := makeDir(dir); err != nil {
-		return "", fail(codeInvalidStorePath, "cannot make %s: %v", dir, reason(err))
+		return "", fail(codeInvalidStorePath, "cannot make %s: %v; HOME must be a folder that is there and that you may write to", dir, reason(err))
 	}
 	return dir, nil
 }
@@ -107,6 +107,10 @@ func makeDir(dir string) (made bool, err error) {
 	return false, nil
 }
 
+// maxStorePath is what SQLite opens, 512 bytes, less the longest ending of a
+// file beside the store.
+const maxStorePath = 504
+
 // Canonical makes a store's path absolute and resolves the symlinks in the
 // longest part that exists; the rest is appended as it is. So the answer is
 // the same before and after the store is made and through every alias
@@ -136,6 +140,9 @@ func Canonical(store string) (string, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return "", fail(codeInvalidStorePath, "%s is a folder; name the store's file", path)
 	}
+	if len(path) > maxStorePath {
+		return "", fail(codeInvalidStorePath, "a store's path has at most %d bytes, which is what SQLite opens, this one %d: name a shorter one with --store: %s", maxStorePath, len(path), path)
+	}
 	return path, nil
 }
 
@@ -149,7 +156,7 @@ func splitExisting(abs string) (string, []string, error) {
 			return resolved, rest, nil
 		}
 		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENAMETOOLONG) {
-			return "", nil, fail(codeInvalidStorePath, "%s: %v", part, reason(err))
+			return "", nil, fail(codeInvalidStorePath, "%s: %v; a store lies below folders that are there and that you may enter: mend the path, or name another with --store", part, reason(err))
 		}
 		if _, lerr := os.Lstat(part); lerr == nil || !errors.Is(err, fs.ErrNotExist) {
 			return "", nil, fail(codeStoreUnresolved, "%s is a symlink that leads nowhere", part)

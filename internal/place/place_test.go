@@ -113,6 +113,10 @@ func TestCanonical(t *testing.T) {
 	os.Symlink(dir+"/loop", dir+"/loop")
 	os.Symlink(real+"/deep", dir+"/deep")
 	t.Chdir(dir)
+	long := func(n int) string { // of n bytes, in names that a file system takes
+		path := real + strings.Repeat("/"+strings.Repeat("x", 99), 4)
+		return path[:min(len(path), n-2)] + "/" + strings.Repeat("y", n-min(len(path), n-2)-1)
+	}
 
 	for _, row := range []struct{ name, in, want, code string }{
 		{"a plain path stays", real + "/store", real + "/store", ""},
@@ -127,6 +131,8 @@ func TestCanonical(t *testing.T) {
 		{"a dangling symlink on the way is refused", "dangling/store", "", codeStoreUnresolved},
 		{"an endless symlink is refused", "loop", "", codeStoreUnresolved},
 		{"a folder is refused", "real", "", codeInvalidStorePath},
+		{"the longest path that SQLite opens stays", long(504), long(504), ""},
+		{"a longer one is refused", long(505), "", codeInvalidStorePath},
 		{"a trailing slash is refused", "real/new/", "", codeInvalidStorePath},
 		{"a file as a folder is refused", "real/store/x", "", codeInvalidStorePath},
 		{"an empty path is refused", "", "", codeInvalidStorePath},

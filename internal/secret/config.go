@@ -25,7 +25,7 @@ func ReadConfig(path string) (map[string]any, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, invalid("%v; it must lie in a folder of yours and be readable to you, or not be there", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()

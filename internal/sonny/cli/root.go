@@ -41,6 +41,7 @@ var verbs = []verb{
 	(*app).envVerb,
 	(*app).instructionsVerb,
 	(*app).keysVerb,
+	(*app).companionVerb,
 }
 
 func (a *app) root() *cobra.Command {

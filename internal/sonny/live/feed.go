@@ -142,7 +142,11 @@ func (f *Feed) attach(ctx context.Context, tell func(Note)) error {
 	f.pid = ready.PID
 	resumed := f.store == ready.Store.Identity
 	if !resumed {
-		f.store, f.cursor = ready.Store.Identity, ready.Cursor
+		var stats protocol.Stats
+		if err := s.Do(ctx, protocol.OpStats, &protocol.StatsRequest{}, &stats); err != nil {
+			return err
+		}
+		f.store, f.cursor = ready.Store.Identity, stats.Cursor
 	}
 	tell(Note{Ready: ready, Resumed: resumed})
 	if err := s.Do(ctx, protocol.OpFollow, &protocol.Follow{Bot: "*", After: f.cursor}, nil); err != nil {

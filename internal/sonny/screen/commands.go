@@ -123,24 +123,38 @@ func (a *App) argumentPicks(name, typed string) (picks []pick) {
 	return picks
 }
 
+// slash reads a command line; //text is a message.
+func slash(prompt string) (string, bool) {
+	if !strings.HasPrefix(prompt, "/") || strings.HasPrefix(prompt, "//") {
+		return "", false
+	}
+	return prompt[1:], true
+}
+
 // runCommand runs the command that was typed. One that is unknown stays in the composer.
 func (a *App) runCommand() {
 	c := a.composing()
-	line, _, _ := strings.Cut(strings.TrimPrefix(c.text(), "/"), "\n")
+	n := c.e().Changes()
+	if a.command(strings.TrimPrefix(c.text(), "/")) && c.e().Changes() == n {
+		c.e().Sent()
+	}
+}
+
+// command runs what was typed after a slash. It reports whether that is done with.
+func (a *App) command(typed string) bool {
+	line, _, _ := strings.Cut(typed, "\n")
 	name, args, _ := strings.Cut(line, " ")
 	if b := a.builtIn(name); b != nil {
-		n := c.e().Changes()
-		if err := b.run(a, strings.TrimSpace(args)); err != nil {
+		err := b.run(a, strings.TrimSpace(args))
+		if err != nil {
 			a.notes.fail(err)
-		} else if c.e().Changes() == n {
-			c.e().Sent()
 		}
-		return
+		return err == nil
 	}
 	for _, own := range a.custom.list {
 		if own.Name == name {
-			a.runCustom(c, own, strings.TrimPrefix(strings.TrimPrefix(c.text(), "/"+name), " "))
-			return
+			a.runCustom(a.composing(), own, typed[len(name):])
+			return false // its message takes the line's place
 		}
 	}
 	says := fmt.Sprintf("no command /%s; //%s sends it as a message", name, name)
@@ -148,6 +162,7 @@ func (a *App) runCommand() {
 		says = fmt.Sprintf("no command /%s; is it /%s? //%s sends it as a message", name, near, name)
 	}
 	a.notes.say(says)
+	return false
 }
 
 // runCustom sends what a command of the person's own makes of its arguments: words, and

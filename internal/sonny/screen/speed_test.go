@@ -10,9 +10,11 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
 
@@ -21,6 +23,8 @@ type still struct{ frames int }
 
 func (*still) Events() <-chan term.Event { return nil }
 func (s *still) Draw(*term.Frame)        { s.frames++ }
+func (*still) Print([]text.Line)         {}
+func (*still) Write(string)              {}
 func (*still) Redraw()                   {}
 func (*still) Size() (int, int, error)   { return 160, 48, nil }
 func (*still) Title(string)              {}
@@ -35,6 +39,7 @@ func (*still) Resume() error             { return nil }
 func loaded(items, lines int) *App {
 	ready := &protocol.Ready{}
 	a := &App{
+		front: &fullFront{},
 		o: Options{
 			Term: &still{}, Link: &connect.Link{Ready: ready}, Folder: &lead.Folder{Path: "/src/demo"}, Keys: keys.Default(),
 			Settings: lead.DefaultSettings(), Now: time.Now, Clock: time.Now,
@@ -42,6 +47,7 @@ func loaded(items, lines int) *App {
 		world: live.New(ready), ready: ready, w: 160, h: 48, calls: make(chan func(), 256), frameDue: stopped(), clockDue: stopped(),
 	}
 	a.notes.now = time.Now
+	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	a.assemble()
 	folder := "/src/demo"
 	for i := range 9 {

@@ -11,6 +11,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -28,6 +29,7 @@ type startScreen struct {
 	failed  error
 	making  bool
 	tr      *cells.Transcript // what the person ran before there is a lead; nil for nothing
+	due     bool              // Enter was pressed before the lead's name was known
 }
 
 // begin decides what is opened, once the bots are known.
@@ -143,11 +145,15 @@ func (a *App) openStart() {
 	a.start.sendPrompt(a)
 }
 
-// sendPrompt sends the command line's message.
+// sendPrompt sends the command line's message, or the one for which Enter came before
+// the lead's name was known.
 func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
-		a.o.Prompt = ""
+		a.o.Prompt, st.due = "", true
+	}
+	if st.due {
+		st.due = false
 		a.send(delivery{})
 	}
 }
@@ -163,7 +169,11 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 // send makes the lead and gives it the message. What fails before leaves no bot, and
 // the message in the composer.
 func (st *startScreen) send(a *App, m message) {
-	if st.making || st.lead == "" {
+	if st.making {
+		return
+	}
+	if st.lead == "" { // it is still looked for
+		st.due = true
 		return
 	}
 	if st.model == "" {
@@ -199,6 +209,7 @@ func (st *startScreen) send(a *App, m message) {
 		}
 		a.world.Put(*bot)
 		left := st.compose.stash
+		st.compose.stash = edit.Stash{}
 		a.gone(&st.compose, m)
 		st.compose.clear()
 		a.openSession(bot.Name, bot.ID)
@@ -238,7 +249,16 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 // view draws the summary.
 func (st *startScreen) view(a *App, c term.Canvas) {
 	w, h := c.Size()
-	var rows []text.Line
+	rows := append(st.rows(a, w), st.ran(w, h/2)...)
+	for y, row := range rows[max(0, len(rows)-h):] {
+		if y < h {
+			c.Put(0, y, row.Cut(w), w)
+		}
+	}
+}
+
+// rows are the summary.
+func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	say := func(name, value string) {
 		rows = append(rows, text.Join(text.Span{Text: fmt.Sprintf("  %-8s ", name), Role: text.Dim}, text.Span{Text: value}))
 	}
@@ -267,19 +287,40 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 		rows = append(rows, text.Line{})
 		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
 	}
-	if st.tr != nil {
-		look := cells.Look{Width: max(10, w-4)}
-		n := st.tr.Height(look)
-		for _, row := range st.tr.Rows(look, max(0, n-h/2), n) {
-			rows = append(rows, row.Line)
-		}
-		rows = rows[max(0, len(rows)-h):]
+	return rows
+}
+
+// ran are the newest rows of what the person ran here, at most so many.
+func (st *startScreen) ran(w, most int) (rows []text.Line) {
+	if st.tr == nil {
+		return nil
 	}
-	for y, row := range rows {
-		if y < h {
-			c.Put(0, y, row.Cut(w), w)
+	look := cells.Look{Width: max(10, w-4)}
+	n := st.tr.Height(look)
+	for _, row := range st.tr.Rows(look, max(0, n-most), n) {
+		rows = append(rows, row.Line)
+	}
+	return rows
+}
+
+// filled reports whether the summary says all that it will, or why it cannot.
+func (st *startScreen) filled() bool {
+	return !st.making && (st.failed != nil || st.lead != "" && st.parts != "")
+}
+
+// news are the rows of the summary that said does not hold, which are added to it: for
+// who prints them and never takes back.
+func (st *startScreen) news(a *App, w int, said map[string]bool) (rows []text.Line) {
+	if !st.filled() {
+		return nil
+	}
+	for _, row := range st.rows(a, w) {
+		if s := row.String(); s != "" && !said[s] {
+			said[s] = true
+			rows = append(rows, row)
 		}
 	}
+	return rows
 }
 
 var indent2 = []text.Span{{Text: "  ", Chrome: true}}

@@ -182,14 +182,22 @@ func (m *Tmux) PID() int {
 }
 
 // Exit waits for the program's end and returns its status, -1 when a signal ended it.
+// tmux knows that a pane is dead a moment before it knows how the program ended.
 func (m *Tmux) Exit() int {
 	m.t.Helper()
-	m.until("the program's end", func() bool { return m.Format("#{pane_dead}") == "1" })
-	status, err := strconv.Atoi(m.Format("#{pane_dead_status}"))
-	if err != nil {
+	status, signal := "", ""
+	m.until("the program's end", func() bool {
+		status, signal, _ = strings.Cut(m.Format("#{pane_dead_status}|#{pane_dead_signal}"), "|")
+		return m.Format("#{pane_dead}") == "1" && status+signal != ""
+	})
+	if signal != "" {
 		return -1
 	}
-	return status
+	n, err := strconv.Atoi(status)
+	if err != nil {
+		m.t.Fatalf("tmux gives the status %q", status)
+	}
+	return n
 }
 
 // KillPane closes the pane as a person does, so that the program's terminal goes away.
