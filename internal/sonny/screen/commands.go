@@ -135,6 +135,8 @@ func slash(prompt string) (string, bool) {
 func (a *App) runCommand() {
 	c := a.composing()
 	n := c.e().Changes()
+	c.running = true // it may take the composer off the screen
+	defer func() { c.running = false }()
 	if a.command(strings.TrimPrefix(c.text(), "/")) && c.e().Changes() == n {
 		c.e().Sent()
 	}

@@ -50,7 +50,10 @@ var draftKeys = feature{
 // kept is what of a composer is kept. A message that is taken from the line for editing
 // counts as taken out.
 func (c *composer) kept() pen.Kept {
-	k := pen.Kept{Draft: c.e().Draft(), Stash: c.stash.Drafts()}
+	k := pen.Kept{Stash: c.stash.Drafts()}
+	if !c.running {
+		k.Draft = c.e().Draft()
+	}
 	if c.out != nil {
 		k.Held = c.out()
 	}
@@ -113,6 +116,7 @@ func (a *App) saveDraft(c *composer) {
 		do(a, func(context.Context) (struct{}, error) { return struct{}{}, save() },
 			func(_ struct{}, err error) {
 				if err != nil {
+					c.unsaved = true
 					a.cannotKeep("a draft", err)
 				}
 			})

@@ -182,7 +182,7 @@ func (a *App) endEdit(s *session, list []message) {
 		s.held = append(s.held, list...)
 		return
 	}
-	a.resubmit(s, list)
+	a.resubmit(s, list, s.post.next)
 }
 
 // taken is what came of taking messages out of line.
@@ -225,24 +225,28 @@ func (a *App) takeOut(s *session, n int, use func(out []message) []message) {
 	}
 	s.moving = true
 	part := slices.Clone(line[n-1:])
-	do(a, func(ctx context.Context) (taken, error) { t := a.withdraw(ctx, s.bot, part); return t, t.err },
-		func(t taken, err error) {
-			s.moving = false
-			if err != nil {
-				a.notes.fail(err)
-			}
-			if t.started {
-				a.notes.say("it has started; nothing was changed")
-			}
-			if len(t.out) == len(part) {
-				t.out = use(t.out)
-			}
-			a.resubmit(s, t.out)
-		})
+	s.post.next(func() {
+		do(a, func(ctx context.Context) (taken, error) { t := a.withdraw(ctx, s.bot, part); return t, t.err },
+			func(t taken, err error) {
+				s.moving = false
+				if err != nil {
+					a.notes.fail(err)
+				}
+				if t.started {
+					a.notes.say("it has started; nothing was changed")
+				}
+				if len(t.out) == len(part) {
+					t.out = use(t.out)
+				}
+				a.resubmit(s, t.out, s.post.first)
+				s.post.done()
+			})
+	})
 }
 
-// resubmit puts messages in line, in order. Those that are refused are held.
-func (a *App) resubmit(s *session, list []message) {
+// resubmit puts messages in line, in order, when the outbox says. Those that are refused
+// are held.
+func (a *App) resubmit(s *session, list []message, when func(func())) {
 	if len(list) == 0 {
 		return
 	}
@@ -253,20 +257,21 @@ func (a *App) resubmit(s *session, list []message) {
 		reqs = append(reqs, req)
 		s.remember(req.RequestID, m)
 	}
-	s.sending++
-	do(a, func(ctx context.Context) (int, error) {
-		for i, req := range reqs {
-			if _, err := a.hand(ctx, req, list[i], root); err != nil {
-				return i, err
+	when(func() {
+		do(a, func(ctx context.Context) (int, error) {
+			for i, req := range reqs {
+				if _, err := a.hand(ctx, req, list[i], root); err != nil {
+					return i, err
+				}
 			}
-		}
-		return len(reqs), nil
-	}, func(n int, err error) {
-		s.sending--
-		if err != nil {
-			s.held = append(slices.Clone(list[n:]), s.held...)
-			a.notes.fail(err)
-		}
+			return len(reqs), nil
+		}, func(n int, err error) {
+			if err != nil {
+				s.held = append(slices.Clone(list[n:]), s.held...)
+				a.notes.fail(err)
+			}
+			s.post.done()
+		})
 	})
 }
 

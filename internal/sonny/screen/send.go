@@ -136,32 +136,72 @@ func (a *App) wakeDaemon() bool {
 	return true
 }
 
+// outbox is what goes to a bot one after another, so that messages arrive in the order
+// in which they were written.
+type outbox struct {
+	busy bool
+	wait []func()
+}
+
+// next begins what goes to the bot, when what began before is done; that calls done.
+func (o *outbox) next(begin func()) {
+	if o.busy {
+		o.wait = append(o.wait, begin)
+		return
+	}
+	o.busy = true
+	begin()
+}
+
+// first is next before what waits already.
+func (o *outbox) first(begin func()) {
+	if !o.busy {
+		o.next(begin)
+		return
+	}
+	o.wait = append([]func(){begin}, o.wait...)
+}
+
+func (o *outbox) done() {
+	if o.busy = len(o.wait) > 0; o.busy {
+		begin := o.wait[0]
+		o.wait = o.wait[1:]
+		begin()
+	}
+}
+
 // submit hands a message to the daemon. It is retried with the same request id while
 // the connection is away, so it is taken once.
 func (a *App) submit(s *session, req *protocol.Submit, m message, steers bool) {
-	s.sending++
 	s.remember(req.RequestID, m)
 	root := a.workspace(s)
-	do(a, func(ctx context.Context) (*protocol.Submitted, error) { return a.hand(ctx, req, m, root) },
-		func(_ *protocol.Submitted, err error) {
-			s.sending--
-			if err == nil {
-				if b := a.world.Bot(s.bot); b != nil {
-					b.Prompted(req.RequestID, m.prompt)
-				}
-				return
-			}
-			delete(s.mine, req.RequestID)
-			s.giveBack(m)
-			switch {
-			case steers && errors.Is(err, protocol.StaleTurn):
-				a.notes.say("turn ended; Enter sends")
-			case errors.Is(err, protocol.StorageError):
-				a.notes.say("disk full; the message is still here")
-			default:
-				a.notes.fail(err)
-			}
-		})
+	s.post.next(func() {
+		do(a, func(ctx context.Context) (*protocol.Submitted, error) { return a.hand(ctx, req, m, root) },
+			func(_ *protocol.Submitted, err error) {
+				a.submitted(s, req.RequestID, m, steers, err)
+				s.post.done()
+			})
+	})
+}
+
+// submitted hears what became of a message. One that was refused is given back.
+func (a *App) submitted(s *session, request string, m message, steers bool, err error) {
+	if err == nil {
+		if b := a.world.Bot(s.bot); b != nil {
+			b.Prompted(request, m.prompt)
+		}
+		return
+	}
+	delete(s.mine, request)
+	s.giveBack(m)
+	switch {
+	case steers && errors.Is(err, protocol.StaleTurn):
+		a.notes.say("turn ended; Enter sends")
+	case errors.Is(err, protocol.StorageError):
+		a.notes.say("disk full; the message is still here")
+	default:
+		a.notes.fail(err)
+	}
 }
 
 // hand submits a message, with the files that it inlines. It runs beside the loop.
@@ -235,7 +275,7 @@ func (a *App) resumeHeld() {
 	held := s.held
 	s.held = nil
 	if len(held) > 0 {
-		a.resubmit(s, held)
+		a.resubmit(s, held, s.post.next)
 		return
 	}
 	if b := a.world.Bot(s.bot); b != nil && b.Turn == 0 && b.CutOff() {

@@ -43,7 +43,7 @@ type session struct {
 	mine    map[string]message // what was sent here, by request
 	order   []string           // of mine
 	turns   int64
-	sending int           // submissions without an answer yet
+	post    outbox
 	first   *firstMessage // of a lead that was made just now
 }
 
