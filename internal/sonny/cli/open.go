@@ -117,6 +117,9 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	if options.Bot = o.bot; o.notice != "" {
+		options.Notices = append(options.Notices, o.notice)
+	}
 	options.Start = func(ctx context.Context) error {
 		s, err := reach.Starter()
 		if err == nil {

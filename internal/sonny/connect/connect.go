@@ -153,15 +153,17 @@ func (l *Link) Covers(sandbox, workspace string, roots []string) error {
 	if sandbox != protocol.SandboxWorkspace {
 		return nil
 	}
+	var open []string
 	for _, m := range l.Missing {
-		for _, root := range append([]string{workspace}, roots...) {
-			if holds(place.Real(root), m.Path) {
-				return protocol.Fail("daemon_options", "the running daemon does not protect "+m.Path+", which this bot could write in "+root+
-					"; end the daemon (agent shutdown) and let sonny start it")
-			}
+		if slices.ContainsFunc(append([]string{workspace}, roots...), func(root string) bool { return holds(place.Real(root), m.Path) }) {
+			open = append(open, m.Path)
 		}
 	}
-	return nil
+	if len(open) == 0 {
+		return nil
+	}
+	return protocol.Fail("daemon_options", "the running daemon does not protect what this bot could write: "+strings.Join(open, ", ")+
+		"; end the daemon (agent shutdown) and let sonny start it")
 }
 
 // holds reports whether a path is a folder or lies in it.

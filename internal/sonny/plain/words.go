@@ -91,7 +91,7 @@ func thought(c *cells.Cell) []string {
 }
 
 func call(c *cells.ToolCall) []string {
-	words, rest := c.Words(), c.Output()
+	words, rest := c.Words(), c.Said()
 	if len(rest) > shortResult {
 		words += fmt.Sprintf(` %d lines. type "show" for output.`, len(rest))
 		rest = nil
@@ -100,7 +100,7 @@ func call(c *cells.ToolCall) []string {
 	for _, s := range c.Steps {
 		out = append(out, Tool+": step "+s.Words())
 	}
-	if c.Name == "start_task" && c.Done() && c.Failed() == "" {
+	if c.Name == "start_task" && c.Done() && c.OK() {
 		out = append(out, Task+": "+c.Subject()+" started.")
 	}
 	if len(rest) > 0 {
@@ -115,7 +115,7 @@ func reads(calls []*cells.ToolCall) (out []string) {
 	}
 	names := make([]string, 0, len(calls))
 	for _, c := range calls {
-		if c.Failed() != "" {
+		if code, _ := c.Failed(); code != "" {
 			out = append(out, Tool+": "+c.Words())
 			continue
 		}
@@ -133,7 +133,7 @@ func reads(calls []*cells.ToolCall) (out []string) {
 
 // Shown is what a call came to, whole.
 func Shown(c *cells.ToolCall) []string {
-	rest := c.Output()
+	rest := c.Said()
 	if len(rest) == 0 {
 		return []string{Result + ": nothing"}
 	}

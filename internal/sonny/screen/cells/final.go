@@ -142,8 +142,8 @@ func (t *Transcript) inherit(c *Cell) *Cell {
 	return c
 }
 
-// Output is what a call came to, line by line as it was, and whether there is anything.
-func (c *ToolCall) Output() []string {
+// Said is what a call came to, line by line as it was, and whether there is anything.
+func (c *ToolCall) Said() []string {
 	var out []string
 	for _, line := range c.body(wide) {
 		out = append(out, strings.TrimRight(strings.TrimPrefix(line.String(), "  "), " "))

@@ -7,7 +7,6 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/sonny/screen/text"
-	"agent/protocol"
 )
 
 // Words are the call in sentences, for who reads it aloud (sonny.md 14): what it is,
@@ -87,6 +86,3 @@ func SpanWords(d time.Duration) string {
 	}
 	return strings.Join(out, " ")
 }
-
-// Failed is the code that the call's result carries, "" for none.
-func (c *ToolCall) Failed() protocol.Code { return protocol.Code(c.failed) }
