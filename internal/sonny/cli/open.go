@@ -117,6 +117,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	options.PlanTask = w.planTask(link, options.Settings)
 	if options.Bot = o.bot; o.notice != "" {
 		options.Notices = append(options.Notices, o.notice)
 	}

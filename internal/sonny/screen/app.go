@@ -62,9 +62,9 @@ type Options struct {
 	// Rules gives the command rules of a session.
 	Rules       func(bot int64) *protocol.Rules
 	ClientTools []protocol.ClientTool
-	// StartTask starts a task under a lead, on the person's word, and gives its bot's
-	// name. It runs beside the loop. nil: tasks cannot be started from here.
-	StartTask func(ctx context.Context, lead, name, brief string) (string, error)
+	// PlanTask resolves a task under a lead that the person starts. It runs beside the
+	// loop. nil: tasks cannot be started from here.
+	PlanTask func(ctx context.Context, lead, name, brief string) (*TaskPlan, error)
 	// ModelNotes are the notes of the models file, by model.
 	ModelNotes map[string]string
 
@@ -193,6 +193,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	}
 	a.begin()
 	a.readBranch()
+	a.cleanPictures()
 	a.loop(notes)
 	a.lastDrafts()
 	a.front.close(a)

@@ -7,7 +7,9 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -454,4 +456,122 @@ func TestCaret(t *testing.T) {
 		again := open(h, dir)
 		holds(again, "not yet sent")
 	})
+}
+
+func TestATaskIsTyped(t *testing.T) {
+	t.Parallel()
+	t.Run("SO-123 a task starts without a panel in a folder without git", func(t *testing.T) {
+		h := sonnytest.Fresh(t)
+		dir := h.Path("demo")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s := open(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "say: ready")
+		s.WaitFor("✔ done")
+		s.Type("&say: hi there friend")
+		s.WaitFor("starts the task demo.say-hi-there-friend")
+		s.Keys("Enter")
+		h.Until("the task's turn", func() bool {
+			for _, b := range bots(t, h) {
+				if b.Name == "demo.say-hi-there-friend" {
+					list := turns(t, h, b.Name)
+					return len(list) == 1 && list[0].Status == "completed" && strings.Contains(list[0].Prompt, "say: hi there friend")
+				}
+			}
+			return false
+		})
+		s.WaitFor("tasks 1")
+		if n := len(turns(t, h, "demo.lead")); n != 1 {
+			t.Errorf("the lead has %d turns", n)
+		}
+	})
+
+	t.Run("a setup is shown before it runs", func(t *testing.T) {
+		h, dir := demo(t)
+		if err := os.MkdirAll(filepath.Join(dir, ".agents"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".agents", "setup"), []byte("touch ran\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := resting(t, h, dir)
+		send(s, "&say: with setup")
+		wants(t, s, "start demo.say-with-setup", "touch ran", "in no sandbox")
+		s.Keys("Escape")
+		holds(s, "&say: with setup")
+		if list := bots(t, h); len(list) != 1 {
+			t.Errorf("bots: %+v", list)
+		}
+	})
+}
+
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		if runtime.GOOS == "linux" {
+			t.Fatal(err)
+		}
+		return // a small file system is made by it alone
+	}
+	t.Run("SO-126 nothing is lost where nothing can be written", func(t *testing.T) {
+		h, dir := demo(t)
+		h.Write("seed/env", readFile(t, h.Path(".agent", "env")))
+		h.Write("seed/models", readFile(t, h.Path(".agent", "models")))
+		h.Write("seed/config.toml", readFile(t, h.Path(".agent", "config.toml")))
+		run := h.Write("run.sh", `cp ~/seed/* ~/.agent/ && chmod 700 ~/.agent
+sonny --no-motion --theme none; code=$?
+mkdir ~/after && rm -f ~/.agent/fill && cp -r ~/.agent/sonny ~/after/
+agent shutdown
+exit $code
+`)
+		s := h.In(dir).Screen(size, bwrap, "--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--die-with-parent",
+			"--size", fmt.Sprint(24<<20), "--tmpfs", h.Path(".agent"), "sh", run)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: ready")
+		s.WaitFor("✔ done")
+		send(s, "!cat /dev/zero > ~/.agent/fill")
+		s.WaitFor("cat: write error")
+		send(s, "say: not lost")
+		s.WaitFor("disk full")
+		holds(s, "say: not lost")
+		s.Keys("C-x", "n") // leaves the draft where it cannot be saved
+		s.WaitFor("demo.lead-2")
+		s.Type("/open demo.lead")
+		s.Keys("Enter")
+		holds(s, "say: not lost")
+		s.Keys("C-u")
+		holds(s, "")
+		s.Keys("C-d")
+		s.Exit()
+		if strings.Contains(string(s.Raw()), "panic") {
+			t.Error("it panicked")
+		}
+		files, err := filepath.Glob(h.Path("after", "sonny", "*.json"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		drafts, _ := filepath.Glob(h.Path("after", "sonny", "drafts", "*.json"))
+		for _, path := range append(files, drafts...) {
+			if !json.Valid([]byte(readFile(t, path))) {
+				t.Errorf("%s is cut", path)
+			}
+		}
+		for line := range strings.Lines(readFile(t, h.Path("after", "sonny", "history"))) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("the history is cut at %q", line)
+			}
+		}
+	})
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

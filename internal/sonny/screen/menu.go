@@ -78,7 +78,7 @@ func (m *menu) key(a *App, k term.Key) bool {
 			m.take(a)
 			return true
 		case "pick_open":
-			if m.finder || m.moved {
+			if m.moved || m.finder && m.picks[m.at].insert != m.word {
 				m.take(a)
 				return true
 			}

@@ -15,6 +15,13 @@ import (
 // typedModes are what Enter does with a text whose first character was typed into an
 // empty composer (sonny.md 10.1).
 var typedModes = feature{
+	commands: []slashCommand{{"task", "NAME BRIEF", "start a task", func(a *App, args string) error {
+		name, brief, _ := strings.Cut(args, " ")
+		if a.session == nil || strings.TrimSpace(brief) == "" {
+			return protocol.Fail(protocol.UsageError, "a lead starts it: /task NAME BRIEF")
+		}
+		return a.startTask(a.project()+"."+name, brief)
+	}}},
 	actions: map[string]func(*App){
 		"mode !": (*App).bang,
 		"mode #": (*App).saveFact,
@@ -158,22 +165,62 @@ func (a *App) startTyped() {
 	a.gone(c, messageOf(c.e().Draft()))
 }
 
+// TaskPlan is a task as it will be started.
+type TaskPlan struct {
+	Bot  string
+	Says []string // what the person has to have seen before; none: it starts at once
+	Do   func(ctx context.Context) error
+}
+
 // startTask starts a task under the lead on screen. What fails says so and gives the
 // brief back.
 func (a *App) startTask(bot, brief string) error {
-	if a.o.StartTask == nil {
-		return protocol.Fail(protocol.UsageError, "this Sonny starts no tasks; ask the lead to")
+	if a.o.PlanTask == nil {
+		return protocol.Fail(protocol.UsageError, "no tasks are started from here; ask the lead for one")
 	}
 	s := a.session
-	lead, label := s.bot, strings.TrimPrefix(bot, a.project()+".")
-	do(a, func(ctx context.Context) (string, error) { return a.o.StartTask(ctx, lead, label, brief) },
-		func(name string, err error) {
-			if err != nil {
-				a.notes.fail(err)
-				s.giveBack(textMessage("&" + brief))
-				return
+	by, label := s.bot, strings.TrimPrefix(bot, a.project()+".")
+	failed := func(err error) {
+		a.notes.fail(err)
+		s.taskBack(brief)
+	}
+	do(a, func(ctx context.Context) (*TaskPlan, error) { return a.o.PlanTask(ctx, by, label, brief) },
+		func(plan *TaskPlan, err error) {
+			switch {
+			case err != nil:
+				failed(err)
+			case len(plan.Says) > 0:
+				a.panel = &askPanel{
+					title: "start " + plan.Bot, lines: plan.Says,
+					yes: func(a *App) { a.carryOut(plan, failed) },
+					no:  func(a *App) { s.taskBack(brief) },
+				}
+			default:
+				a.carryOut(plan, failed)
 			}
-			a.notes.say("started " + name)
 		})
 	return nil
+}
+
+// taskBack gives a brief back as it was typed.
+func (s *session) taskBack(brief string) {
+	e := s.compose.e()
+	if !e.Empty() {
+		s.giveBack(textMessage(brief))
+		return
+	}
+	e.Type("&")
+	e.Type(brief)
+}
+
+func (a *App) carryOut(plan *TaskPlan, failed func(error)) {
+	a.notes.say("starting " + plan.Bot + "…")
+	do(a, func(ctx context.Context) (struct{}, error) { return struct{}{}, plan.Do(ctx) },
+		func(_ struct{}, err error) {
+			if err != nil {
+				failed(err)
+				return
+			}
+			a.notes.say("started " + plan.Bot)
+		})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -126,11 +127,16 @@ func (p *askPanel) view(a *App, c term.Canvas) {
 	c.Put(0, 0, titledRule(p.title, "", w), w)
 	y := 2
 	for _, s := range p.lines {
-		for _, line := range text.Wrap([]text.Span{{Text: s}}, text.Frame{Width: max(10, w-4)}) {
-			if y < h {
-				c.Put(2, y, line, w-2)
+		for part := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
+			for _, line := range text.Wrap([]text.Span{{Text: cells.OneLine(part)}}, text.Frame{Width: max(10, w-4)}) {
+				switch {
+				case y < h-1:
+					c.Put(2, y, line, w-2)
+				case y == h-1:
+					c.Put(2, y, text.Of(text.Warn, "… and more, which this screen is too small for"), w-2)
+				}
+				y++
 			}
-			y++
 		}
 	}
 }

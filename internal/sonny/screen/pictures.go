@@ -26,6 +26,17 @@ var pictureKeys = feature{
 	actions: map[string]func(*App){"paste_picture": (*App).pastePicture},
 }
 
+// cleanPictures takes away what was attached long ago.
+func (a *App) cleanPictures() {
+	now := a.o.Now()
+	do(a, func(context.Context) (struct{}, error) { return struct{}{}, a.pen.pictures.Clean(now) },
+		func(_ struct{}, err error) {
+			if err != nil {
+				a.notes.fail(err)
+			}
+		})
+}
+
 // picturePaths are the files that a dropped or pasted text names: one a line, quoted as
 // a shell has them or as URLs. nil where it is anything else.
 func picturePaths(s string) (paths []string) {
