@@ -24,8 +24,17 @@ func TestTheScreenShowsAStart(t *testing.T) {
 		if there(tree) || h.Git(dir, "branch", "--list", "agent/*") != "" {
 			t.Error("something is made before the verdict")
 		}
-		s.Keys("M-a")
-		s.WaitFor("1–4 decide")
+		var asked time.Time // a key that comes while the panel is just being drawn is the composer's
+		s.Until("the panel has the keyboard", func(screen string) bool {
+			if strings.Contains(screen, "1–4 decide") {
+				return true
+			}
+			if time.Since(asked) > 3*time.Second {
+				asked = time.Now()
+				s.Keys("M-a")
+			}
+			return false
+		})
 		taken := time.Now()
 		h.Until("the panel to take keys", func() bool { return time.Since(taken) > 400*time.Millisecond })
 		s.Keys("1")
