@@ -169,7 +169,7 @@ func (c *companion) hostSettings(folder string) (host.Settings, error) {
 		TaskUpdates: cfg.TaskUpdates, Memory: cfg.Memory.Enabled, Panes: cfg.Panes.Enabled, PaneSplit: cfg.Panes.Split,
 		HiddenSkill: cfg.Skills.Disabled,
 	}
-	if err != nil {
+	if err != nil || folder == "" {
 		return s, err
 	}
 	s.Lead, err = leadSettings(cfg)

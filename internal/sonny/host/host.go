@@ -53,8 +53,8 @@ type Options struct {
 	Agent  string         // ~/.agent
 	Home   string         // the person's
 
-	// Settings gives what holds now for bots of a folder, "" for any. It is asked at
-	// every call, and for "" at every event. With an error, config_invalid, nothing is
+	// Settings gives what holds now for bots of a folder. It is asked at every call, and
+	// at every event for "", without Lead, which costs nothing then. With an error, config_invalid, nothing is
 	// done that the settings confine.
 	Settings func(folder string) (Settings, error)
 
@@ -290,7 +290,7 @@ func (h *host) session(bot int64) *lead.Session {
 	return page.Of(h.ready.Store.Identity, bot)
 }
 
-// dirSize refuses a folder with more entries than anything of ours makes.
+// listDir are the regular files of a folder; none where it is not there.
 func listDir(dir string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -43,6 +43,16 @@ func (d *desk) pid(name string) int {
 	return n
 }
 
+// marker is what is kept of the start under way.
+func (d *desk) marker() string {
+	paths, _ := filepath.Glob(filepath.Join(d.sonny(), "starting", "*.json"))
+	if len(paths) != 1 {
+		return ""
+	}
+	text, _ := os.ReadFile(paths[0])
+	return string(text)
+}
+
 // gone waits for a process's end.
 func (d *desk) gone(pid int) {
 	d.t.Helper()
@@ -90,6 +100,7 @@ func TestTheHostIsKilled(t *testing.T) {
 		d.lead(dir, lead.Full)
 		n := d.say("demo.lead", "task: build | say: done")
 		child, script := d.pid("child"), d.pid("setup-pid")
+		d.Until("the setup is written down", func() bool { return strings.Contains(d.marker(), `"pid":`+strconv.Itoa(script)) })
 		d.kill("toolhost")
 		code, detail := n.failure()
 		if code != "outcome_unknown" || !strings.Contains(detail, "undone") {
@@ -116,6 +127,7 @@ func TestTheHostIsKilled(t *testing.T) {
 		d.lead(dir, lead.Full)
 		n := d.say("demo.lead", "task: build | say: done")
 		git := d.pid("at-add")
+		d.Until("git is written down", func() bool { return strings.Contains(d.marker(), `"pid":`+strconv.Itoa(git)) })
 		d.kill("toolhost")
 		if code, detail := n.failure(); code != "outcome_unknown" {
 			t.Errorf("%s: %s", code, detail)

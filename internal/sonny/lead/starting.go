@@ -24,26 +24,26 @@ func (t *TaskStart) Shown() *action.Action {
 	a := new(action.Action)
 	a.Add("bot", t.Bot)
 	a.Text("brief", t.Brief)
+	if t.Setup != nil { // what runs unconfined is seen before all that is folded away
+		a.Text("setup", strings.ToValidUTF8(string(t.Setup.Text), "\uFFFD"))
+		a.Add("setup_runs", "in the worktree, unconfined, as the person, before the task is made")
+		a.Add("setup_path", t.Setup.Path)
+		a.Add("setup_digest", t.Setup.SHA256())
+	}
+	if t.Tree != nil {
+		a.Add("base", t.Tree.Base)
+		a.Add("worktree", t.Tree.Path)
+		a.Add("branch", t.Tree.Branch)
+		a.Add("source", t.Tree.Source)
+	} else {
+		a.Add("folder", t.Workspace)
+	}
 	action.Opt(a, "role", t.Role)
 	a.Add("model", t.Model)
 	action.Opt(a, "effort", t.Effort)
 	action.Opt(a, "budget_tokens", t.BudgetTokens)
 	a.Add("sandbox", t.Sandbox)
 	a.Add("network", t.Network || t.Sandbox == protocol.SandboxFull)
-	if t.Tree == nil {
-		a.Add("folder", t.Workspace)
-		return a
-	}
-	a.Add("source", t.Tree.Source)
-	a.Add("base", t.Tree.Base)
-	a.Add("worktree", t.Tree.Path)
-	a.Add("branch", t.Tree.Branch)
-	if t.Setup != nil {
-		a.Add("setup_path", t.Setup.Path)
-		a.Add("setup_digest", t.Setup.SHA256())
-		a.Add("setup_runs", "in the worktree, unconfined, as the person, before the task is made")
-		a.Text("setup", strings.ToValidUTF8(string(t.Setup.Text), "\uFFFD"))
-	}
 	return a
 }
 
