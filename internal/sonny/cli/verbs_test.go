@@ -78,7 +78,7 @@ func TestVerbsThatList(t *testing.T) {
 	ok(t, h, "exec", "--quiet", "sh: echo hi")
 	t.Run("SO-80 and after something ran", func(t *testing.T) {
 		list := sessions(t, h)
-		if len(list) != 2 || list[0].Title != "sh: echo hi" || list[0].Turns != 1 || list[0].Tokens == 0 || list[0].State != "idle" || list[0].LastMS < list[1].LastMS {
+		if len(list) != 2 || list[0].Title != "sh: echo hi" || list[0].Turns != 1 || list[0].Tokens == 0 || list[0].State != "idle" || list[0].Last.Before(list[1].Last) {
 			t.Errorf("%+v", list)
 		}
 		s := parsed[shownStatus](t, ok(t, h, "status", "--json"))
@@ -86,7 +86,7 @@ func TestVerbsThatList(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		for by, names := range map[string][]string{
-			"bot": {list[0].Bot, list[1].Bot}, "model": {"scripted/sonny"}, "day": {time.UnixMilli(list[0].LastMS).Local().Format(time.DateOnly)},
+			"bot": {list[0].Bot, list[1].Bot}, "model": {"scripted/sonny"}, "day": {list[0].Last.Local().Format(time.DateOnly)},
 		} {
 			u := parsed[shownUsage](t, ok(t, h, "usage", "--json", "--by", by))
 			var got []string
