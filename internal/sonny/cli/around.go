@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
 
@@ -30,8 +31,10 @@ type around struct {
 	notices []config.Notice
 	folder  *lead.Folder
 	state   config.State
-	own     bool      // the folder's own files are left out
-	tmux    term.Tmux // around the screen; asked for that alone
+	own     bool        // the folder's own files are left out
+	tmux    term.Tmux   // around the screen; asked for that alone
+	mode    screen.Mode // of the screen, and why
+	why     string
 }
 
 // look finds out. folder "" is the current one, or that of --cd.

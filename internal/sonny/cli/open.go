@@ -63,7 +63,10 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
-	t, err := term.Open(a.terminal(w))
+	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
+		return err
+	}
+	t, err := term.Open(a.terminal(w, w.mode))
 	if err != nil {
 		return err
 	}
@@ -124,6 +127,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		}
 		return err
 	}
+	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
@@ -148,7 +152,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		settings.Home()
 	}
 	return &screen.Options{
-		Kind: kind, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Kind: kind, Own: w.own, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
 		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
 		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {
@@ -201,10 +205,11 @@ func (w *around) rules(bot int64) *protocol.Rules {
 }
 
 // terminal are the options of the terminal itself.
-func (a *app) terminal(w *around) term.Options {
+func (a *app) terminal(w *around, m screen.Mode) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
+		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
 		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
 	}

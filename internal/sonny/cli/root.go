@@ -36,6 +36,7 @@ var verbs = []verb{
 	(*app).homeVerb,
 	(*app).execVerb,
 	(*app).sessionsVerb,
+	(*app).tasksVerb,
 	(*app).setupVerb,
 	(*app).loginVerb,
 	(*app).logoutVerb,

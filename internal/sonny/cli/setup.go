@@ -237,7 +237,11 @@ func (a *app) setupAlone(ctx context.Context, w *around) error {
 	if err := a.needsTerminal(); err != nil {
 		return err
 	}
-	t, err := term.Open(a.terminal(w))
+	m, _, err := mode(w.config, os.Getenv)
+	if err != nil {
+		return err
+	}
+	t, err := term.Open(a.terminal(w, m))
 	if err != nil {
 		return err
 	}

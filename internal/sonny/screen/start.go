@@ -25,6 +25,7 @@ type startScreen struct {
 	effort  string
 	failed  error
 	making  bool
+	due     bool // Enter was pressed before the lead's name was known
 }
 
 // begin decides what is opened, once the bots are known.
@@ -88,7 +89,7 @@ func (a *App) choose(bots []protocol.Bot) {
 // fillStart names the lead that a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
-	project, err := a.o.Folder.ProjectName(page.Projects[a.o.Folder.Home])
+	project, err := a.projectName(page)
 	if err != nil {
 		st.failed = err
 		return
@@ -117,6 +118,19 @@ func (a *App) openHome() {
 	a.start.sendPrompt(a)
 }
 
+// projectName is how the folder's project is called, without its own word where its
+// files are left out.
+func (a *App) projectName(page *lead.Page) (string, error) {
+	recorded := page.Projects[a.o.Folder.Home]
+	switch {
+	case !a.o.Own:
+		return a.o.Folder.ProjectName(recorded)
+	case recorded != "":
+		return recorded, nil
+	}
+	return a.o.Folder.PlainName(), nil
+}
+
 // readParts finds out what the instructions will hold.
 func (a *App) readParts(project string) {
 	st := a.start
@@ -130,11 +144,15 @@ func (a *App) readParts(project string) {
 	})
 }
 
-// sendPrompt sends the command line's message.
+// sendPrompt sends the command line's message, or the one for which Enter came before
+// the lead's name was known.
 func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
-		a.o.Prompt = ""
+		a.o.Prompt, st.due = "", true
+	}
+	if st.due {
+		st.due = false
 		st.send(a)
 	}
 }
@@ -151,7 +169,11 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 // the message in the composer.
 func (st *startScreen) send(a *App) {
 	prompt := strings.TrimRight(st.compose.text(), "\n")
-	if st.making || strings.TrimSpace(prompt) == "" || st.lead == "" {
+	if st.making || strings.TrimSpace(prompt) == "" {
+		return
+	}
+	if st.lead == "" { // it is still looked for
+		st.due = true
 		return
 	}
 	if st.model == "" {
@@ -216,7 +238,15 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 // view draws the summary.
 func (st *startScreen) view(a *App, c term.Canvas) {
 	w, h := c.Size()
-	var rows []text.Line
+	for y, row := range st.rows(a, w) {
+		if y < h {
+			c.Put(0, y, row.Cut(w), w)
+		}
+	}
+}
+
+// rows are the summary.
+func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	say := func(name, value string) {
 		rows = append(rows, text.Join(text.Span{Text: fmt.Sprintf("  %-8s ", name), Role: text.Dim}, text.Span{Text: value}))
 	}
@@ -245,11 +275,27 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 		rows = append(rows, text.Line{})
 		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
 	}
-	for y, row := range rows {
-		if y < h {
-			c.Put(0, y, row.Cut(w), w)
+	return rows
+}
+
+// filled reports whether the summary says all that it will, or why it cannot.
+func (st *startScreen) filled() bool {
+	return !st.making && (st.failed != nil || st.lead != "" && st.parts != "")
+}
+
+// news are the rows of the summary that said does not hold, which are added to it: for
+// who prints them and never takes back.
+func (st *startScreen) news(a *App, w int, said map[string]bool) (rows []text.Line) {
+	if !st.filled() {
+		return nil
+	}
+	for _, row := range st.rows(a, w) {
+		if s := row.String(); s != "" && !said[s] {
+			said[s] = true
+			rows = append(rows, row)
 		}
 	}
+	return rows
 }
 
 var indent2 = []text.Span{{Text: "  ", Chrome: true}}
@@ -306,7 +352,7 @@ func (st *startScreen) tasks(a *App) string {
 	case a.o.Settings.Tasks.InFolder || !a.o.Settings.Git:
 		return "in this folder"
 	}
-	if _, err := os.Lstat(filepath.Join(a.o.Folder.Repo.Source(), ".agents", "setup")); err == nil {
+	if _, err := os.Lstat(filepath.Join(a.o.Folder.Repo.Source(), ".agents", "setup")); err == nil && !a.o.Own {
 		return "each in its own worktree; .agents/setup runs first, when approved"
 	}
 	return "each in its own worktree"
