@@ -41,6 +41,7 @@ var verbs = []verb{
 	(*app).loginVerb,
 	(*app).logoutVerb,
 	(*app).statusVerb,
+	(*app).doctorVerb,
 	(*app).configVerb,
 	(*app).modelsVerb,
 	(*app).memoryVerb,

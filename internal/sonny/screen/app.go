@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
@@ -57,9 +58,11 @@ type Options struct {
 	Picked        func(model string) // keeps what was picked, for the next lead; may be nil
 	// Compose gives the instructions of a lead, and says in a few words what is in them.
 	Compose func(project string) (text, parts string, err error)
-	// Rules gives the command rules of a session.
-	Rules       func(bot int64) *protocol.Rules
+	// Rules is where command rules are read and written.
+	Rules       allow.Place
 	ClientTools []protocol.ClientTool
+	// Questions are those that bots ask the person; nil: there are none.
+	Questions Questions
 
 	Own    bool   // the folder's own files are left out
 	Fresh  bool   // a new lead even where the folder has one
@@ -74,6 +77,7 @@ type Options struct {
 	Motion  bool
 	Keys    *keys.Map // nil: the defaults
 	Notify  Notify
+	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
 	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time // what keys and notices go by; nil: time.Now
 	Clock   func() time.Time // what is shown goes by; nil: Now
@@ -105,6 +109,11 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
+	judging   judging
+	reading   bool // the open questions
+	readAgain bool
+	replied   map[string]bool // questions that were answered here
+
 	telling     telling
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called
@@ -135,6 +144,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Crashed == nil {
+		o.Crashed = func() {}
+	}
 	if o.Keys == nil {
 		o.Keys = keys.Default()
 	}
@@ -153,6 +165,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.notes.now = o.Now
 	defer a.running.Wait()
 	defer cancel()
+	defer o.Crashed()
 	var err error
 	if a.w, a.h, err = o.Term.Size(); err != nil {
 		return nil, err
@@ -160,6 +173,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	notes := make(chan live.Note, 4096)
 	feed := &live.Feed{Client: o.Link.Client, Start: o.Start, Wake: a.wake}
 	a.running.Go(func() {
+		defer o.Crashed()
 		feed.Run(ctx, func(n live.Note) {
 			select {
 			case notes <- n:
@@ -255,12 +269,18 @@ func (a *App) soon() {
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
 	a.running.Go(func() {
+		defer a.o.Crashed()
 		v, err := work(a.ctx)
-		select {
-		case a.calls <- func() { done(v, err) }:
-		case <-a.ctx.Done():
-		}
+		a.later(func() { done(v, err) })
 	})
+}
+
+// later calls a function in the loop; it is for what runs beside it.
+func (a *App) later(call func()) {
+	select {
+	case a.calls <- call:
+	case <-a.ctx.Done():
+	}
 }
 
 // client is the daemon's.
@@ -278,6 +298,11 @@ func (a *App) note(n live.Note) {
 		a.settled()
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
+		for _, s := range []*session{a.session, a.side} {
+			if s != nil && s.bot == n.Waits.Bot && s.loaded {
+				s.waits(a)
+			}
+		}
 		a.answers.refresh(a)
 	case n.Event != nil:
 		a.event(n.Event)

@@ -191,7 +191,7 @@ func (st *startScreen) send(a *App) {
 		if err != nil {
 			return nil, err
 		}
-		p.Instructions, p.Rules = text, a.o.Rules(0)
+		p.Instructions, p.Rules = text, a.o.Rules.Read(0)
 		if err := a.o.Book.Change(func(page *lead.Page) error {
 			page.Projects[a.o.Folder.Home] = p.Project
 			return nil
