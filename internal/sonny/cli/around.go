@@ -202,6 +202,23 @@ func models() ([]string, error) {
 	return out, nil
 }
 
+// modelNotes are the notes of the models file; none where it cannot be read.
+func modelNotes() map[string]string {
+	notes := map[string]string{}
+	path, err := modelsfile.DefaultPath()
+	if err != nil {
+		return notes
+	}
+	list, _, err := modelsfile.Read(path)
+	if err != nil {
+		return notes // models said so
+	}
+	for _, m := range list {
+		notes[m.ID] = m.Note
+	}
+	return notes
+}
+
 // companions are those that the daemon keeps for Sonny.
 func companions(w *around) []protocol.CompanionSpec {
 	self, err := os.Executable()

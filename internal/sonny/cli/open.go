@@ -123,6 +123,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
 	options.Mode, options.Why, options.Crashed = w.mode, w.why, w.guard.Catch
 	options.Questions = asked(link.Client, w.sonny)
+	options.PlanTask = w.planTask(link, options.Settings)
 	if options.Bot = o.bot; o.notice != "" {
 		options.Notices = append(options.Notices, o.notice)
 	}
@@ -167,7 +168,10 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 			}
 			return c.Text, parts(c), nil
 		},
-		Rules:       w.rules(),
+		Rules: w.rules(),
+		Kept:  w.sonny, ModelNotes: modelNotes(),
+		Bang: w.config.TUI.Bang, EnterNewline: w.config.TUI.Enter == "newline",
+		QueueFirst: w.config.TUI.WhileRunning == "queue", Editor: w.config.TUI.Editor,
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
