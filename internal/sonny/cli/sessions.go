@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"agent/client"
 	"agent/client/termsafe"
@@ -79,19 +80,19 @@ const maxTitleBytes = 256
 
 // shownSession is one session of sessions --json.
 type shownSession struct {
-	Title    string `json:"title"`
-	Bot      string `json:"bot"`
-	BotID    int64  `json:"bot_id"`
-	State    string `json:"state"` // gone: its bot is no more
-	LastMS   int64  `json:"last_ms"`
-	Turns    int64  `json:"turns"`
-	Tokens   int64  `json:"tokens"`
-	Folder   string `json:"folder"`
-	Project  string `json:"project"`
-	Kind     string `json:"kind"`
-	Archived bool   `json:"archived"`
-	Pinned   bool   `json:"pinned"`
-	ForkOf   int64  `json:"fork_of,omitempty"`
+	Title    string    `json:"title"`
+	Bot      string    `json:"bot"`
+	BotID    int64     `json:"bot_id"`
+	State    string    `json:"state"`         // gone: its bot is no more
+	Last     time.Time `json:"last,omitzero"` // activity; UTC
+	Turns    int64     `json:"turns"`
+	Tokens   int64     `json:"tokens"`
+	Folder   string    `json:"folder"`
+	Project  string    `json:"project"`
+	Kind     string    `json:"kind"`
+	Archived bool      `json:"archived"`
+	Pinned   bool      `json:"pinned"`
+	ForkOf   int64     `json:"fork_of,omitempty"`
 }
 
 // state says gone for a session whose bot is no more.
@@ -122,7 +123,7 @@ func (a *app) sessionsList(cmd *cobra.Command, all bool) error {
 		if s.Pinned {
 			title = "* " + title
 		}
-		row := []string{title, s.Bot, s.State, when(s.LastMS), strconv.FormatInt(s.Turns, 10), usage.Short(s.Tokens)}
+		row := []string{title, s.Bot, s.State, when(s.Last), strconv.FormatInt(s.Turns, 10), usage.Short(s.Tokens)}
 		if all {
 			row = append(row, s.Folder)
 		}
@@ -159,7 +160,7 @@ func (a *app) shownSessions(ctx context.Context, w *around, link *connect.Link, 
 		shown = append(shown, judges(world)...)
 	}
 	slices.SortStableFunc(shown, func(x, y shownSession) int {
-		return cmp.Or(after(x.Pinned, y.Pinned), after(x.State == live.NeedsYou.String(), y.State == live.NeedsYou.String()), cmp.Compare(y.LastMS, x.LastMS))
+		return cmp.Or(after(x.Pinned, y.Pinned), after(x.State == live.NeedsYou.String(), y.State == live.NeedsYou.String()), y.Last.Compare(x.Last))
 	})
 	return shown, nil
 }
@@ -192,9 +193,7 @@ func shownOf(ctx context.Context, link *connect.Link, world *live.World, f *lead
 		Title: cmp.Or(title, f.Bot), Bot: f.Bot, BotID: f.BotID, State: gone, Folder: f.Folder, Project: f.Project,
 		Kind: string(f.Kind), Archived: f.Archived, Pinned: f.Pinned, ForkOf: f.ForkOf,
 	}
-	if !f.Opened.IsZero() {
-		s.LastMS = f.Opened.UnixMilli()
-	}
+	s.Last = f.Opened.UTC()
 	if f.Gone() {
 		return s, nil
 	}
@@ -208,8 +207,8 @@ func shownOf(ctx context.Context, link *connect.Link, world *live.World, f *lead
 		}
 		s.Turns++
 		for _, ms := range []*int64{t.StartedMS, t.FinishedMS} {
-			if ms != nil {
-				s.LastMS = max(s.LastMS, *ms)
+			if ms != nil && time.UnixMilli(*ms).After(s.Last) {
+				s.Last = time.UnixMilli(*ms).UTC()
 			}
 		}
 	}

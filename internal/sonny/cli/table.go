@@ -35,9 +35,9 @@ func (a *app) table(headings []string, rows [][]string) {
 }
 
 // when is a time in a table; "-" for none.
-func when(ms int64) string {
-	if ms == 0 {
+func when(t time.Time) string {
+	if t.IsZero() {
 		return "-"
 	}
-	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04")
+	return t.Local().Format("2006-01-02 15:04")
 }

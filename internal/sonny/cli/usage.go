@@ -33,7 +33,7 @@ func (a *app) usageVerb() *cobra.Command {
 
 // shownUsage is the answer with --json.
 type shownUsage struct {
-	SinceMS    int64       `json:"since_ms"`
+	Since      time.Time   `json:"since"`
 	By         string      `json:"by"`
 	PricesAsOf string      `json:"prices_as_of"`
 	Rows       []shownUsed `json:"rows"`
@@ -97,7 +97,7 @@ func sumUp(ctx context.Context, link *connect.Link, prices usage.Prices, from ti
 			if err != nil {
 				return err
 			}
-			if t.StartedMS == nil || *t.StartedMS < from.UnixMilli() {
+			if t.StartedMS == nil || time.UnixMilli(*t.StartedMS).Before(from) {
 				continue
 			}
 			key := usedBy(by, bot, t)
@@ -125,7 +125,7 @@ func usedBy(by string, bot *protocol.Bot, t *protocol.Turn) string {
 }
 
 func (a *app) sayUsage(from time.Time, by string, rows map[string]*used, cost bool) {
-	out := shownUsage{SinceMS: from.UnixMilli(), By: by, PricesAsOf: usage.PricesAsOf(), Rows: []shownUsed{}}
+	out := shownUsage{Since: from.UTC(), By: by, PricesAsOf: usage.PricesAsOf(), Rows: []shownUsed{}}
 	var total used
 	for name, u := range rows {
 		out.Rows = append(out.Rows, u.shown(name))

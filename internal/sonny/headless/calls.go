@@ -22,7 +22,6 @@ const (
 type call struct {
 	*cells.ToolCall
 	began   time.Time
-	asked   bool
 	started bool
 }
 

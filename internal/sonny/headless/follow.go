@@ -61,6 +61,25 @@ func (r *run) follow(ctx context.Context, after int64) func() {
 	}
 }
 
+// live waits until what happens is told as it happens: text that streams before is told
+// to nobody.
+func (r *run) live(ctx context.Context) error {
+	for i := range r.events {
+		if i.err != nil {
+			return lostBy(i.err)
+		}
+		if i.event.Kind == protocol.KindFollowLive {
+			return nil
+		}
+		if i.event.Bot != r.bot.Name {
+			if err := r.kin(ctx, i.event); err != nil {
+				return err
+			}
+		}
+	}
+	return lostBy(context.Cause(ctx))
+}
+
 // await follows the turn, and with WaitTasks the tasks that it started, to their end.
 // A signal, the timeout and a closed stdout interrupt the turn; its ending is then
 // waited for a while.

@@ -202,6 +202,9 @@ func (r *run) whole(ctx context.Context, begun chan struct{}) (*Result, error) {
 	r.family = newFamily(r.bot.ID)
 	stop := r.follow(ctx, stats.Cursor)
 	defer stop()
+	if err := r.live(ctx); err != nil {
+		return nil, err
+	}
 	close(begun)
 	return r.turns(ctx)
 }

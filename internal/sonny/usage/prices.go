@@ -24,15 +24,18 @@ type Price struct {
 // ones alone. It is safe for concurrent use.
 type Prices struct{ own map[string]Price }
 
-// builtin are the prices that Sonny comes with.
-var builtin = func() (table struct {
+// table are prices as the file holds them.
+type table struct {
 	AsOf   string           `json:"as_of"`
-	Prices map[string]price `json:"prices"`
-}) {
-	if err := json.Unmarshal(pricesFile, &table); err != nil {
+	Prices map[string]price `json:"prices"` // by PROVIDER/MODEL
+}
+
+// builtin are the prices that Sonny comes with.
+var builtin = func() (t table) {
+	if err := json.Unmarshal(pricesFile, &t); err != nil {
 		panic("usage: " + err.Error()) // it is embedded
 	}
-	return table
+	return t
 }()
 
 // price is one as it is written: what is not said costs as input.
