@@ -32,6 +32,7 @@ func (q *asked) since() time.Time { return q.at }
 func (q *asked) sheet(*App, int, bool) sheet {
 	return sheet{title: q.name, choices: []choice{plainChoice(1, "one"), plainChoice(3, "three"), {n: 4, words: q.wants}}}
 }
+
 func (q *asked) pick(a *App, n int, words string) {
 	q.picked = strings.TrimSpace(fmt.Sprint(n, " ", words))
 	a.answers.drop(a, q.name, "")
