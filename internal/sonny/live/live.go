@@ -63,6 +63,7 @@ type Turn struct {
 	Request string
 	Steer   bool
 	Prompt  string // as far as it is known
+	Cut     bool   // the prompt is its beginning alone
 	From    string // another bot's name, or an origin; "" for the person
 }
 
@@ -225,16 +226,24 @@ func (b *Bot) runs(turn *int64, now time.Time) {
 	}
 }
 
-// Line takes a bot's queued turns, which its records list.
+// Line takes a bot's turns as they were listed, which may be older than events that came
+// meanwhile: of a bot that events have spoken of it takes what the messages say, and of
+// another one what is in line, too.
 func (w *World) Line(bot string, turns []protocol.Turn) {
 	b := w.byName[bot]
-	if b == nil || w.told[bot] {
+	if b == nil {
 		return
 	}
-	b.Queue = nil
+	fresh := !w.told[bot]
+	if fresh {
+		b.Queue = nil
+	}
 	for _, t := range turns {
-		if t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady {
-			b.Queue = append(b.Queue, Turn{ID: t.Turn, Request: t.RequestID, Prompt: t.Prompt, From: sender(t.From, t.Origin), Steer: t.Delivery == protocol.Steer})
+		q := Turn{ID: t.Turn, Request: t.RequestID, Prompt: t.Prompt, Cut: t.PromptTruncated, From: sender(t.From, t.Origin), Steer: t.Delivery == protocol.Steer}
+		if i := slices.IndexFunc(b.Queue, func(q Turn) bool { return q.ID == t.Turn }); i >= 0 {
+			b.Queue[i] = q
+		} else if fresh && (t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady) {
+			b.Queue = append(b.Queue, q)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func thought(c *cells.Cell) []string {
 }
 
 func call(c *cells.ToolCall) []string {
-	words, rest := c.Words(), c.OutputLines()
+	words, rest := c.Words(), c.Said()
 	if len(rest) > shortResult {
 		words += fmt.Sprintf(` %d lines. type "show" for output.`, len(rest))
 		rest = nil
@@ -100,8 +100,7 @@ func call(c *cells.ToolCall) []string {
 	for _, s := range c.Steps {
 		out = append(out, Tool+": step "+s.Words())
 	}
-	code, _ := c.Failed()
-	if c.Name == "start_task" && c.Done() && code == "" {
+	if c.Name == "start_task" && c.Done() && c.OK() {
 		out = append(out, Task+": "+c.Subject()+" started.")
 	}
 	if len(rest) > 0 {
@@ -134,7 +133,7 @@ func reads(calls []*cells.ToolCall) (out []string) {
 
 // Shown is what a call came to, whole.
 func Shown(c *cells.ToolCall) []string {
-	rest := c.OutputLines()
+	rest := c.Said()
 	if len(rest) == 0 {
 		return []string{Result + ": nothing"}
 	}

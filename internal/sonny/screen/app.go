@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
@@ -45,6 +46,7 @@ type Options struct {
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
 	Book   *lead.Book
+	Kept   string // Sonny's folder, ~/.agent/sonny
 
 	Settings lead.Settings
 	Store    string // the store's path
@@ -63,7 +65,18 @@ type Options struct {
 	ClientTools []protocol.ClientTool
 	// Questions are those that bots ask the person; nil: there are none.
 	Questions Questions
+	// PlanTask resolves a task under a lead that the person starts. It runs beside the
+	// loop. nil: tasks cannot be started from here.
+	PlanTask func(ctx context.Context, lead, name, brief string) (*TaskPlan, error)
+	// ModelNotes are the notes of the models file, by model.
+	ModelNotes map[string]string
 
+	Bang         bool   // !COMMAND runs a command
+	EnterNewline bool   // Enter is a newline, and Alt+Enter sends
+	QueueFirst   bool   // while a turn runs Enter queues and Tab steers
+	Editor       string // of the draft; "": $VISUAL, else $EDITOR
+
+	Own    bool   // the folder's own files are left out
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
@@ -76,6 +89,7 @@ type Options struct {
 	Motion  bool
 	Keys    *keys.Map // nil: the defaults
 	Notify  Notify
+	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
 	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time // what keys and notices go by; nil: time.Now
 	Clock   func() time.Time // what is shown goes by; nil: Now
@@ -113,6 +127,13 @@ type App struct {
 	replied   map[string]bool // questions that were answered here
 
 	telling     telling
+	pen         pens
+	history     sentHistory
+	keeping     keeping
+	menu        menu
+	findable    findable
+	custom      customCommands
+	shell       *shell // the command of the person's that ran last
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called
 	escaped     time.Time // the first of two presses of Esc
@@ -142,6 +163,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Crashed == nil {
+		o.Crashed = func() {}
+	}
 	if o.Keys == nil {
 		o.Keys = keys.Default()
 	}
@@ -158,8 +182,11 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a := &App{o: o, front: frontOf(&o), ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
+	a.pen = pensIn(o.Kept)
+	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	defer a.running.Wait()
 	defer cancel()
+	defer o.Crashed()
 	var err error
 	if a.w, a.h, err = o.Term.Size(); err != nil {
 		return nil, err
@@ -167,6 +194,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	notes := make(chan live.Note, 4096)
 	feed := &live.Feed{Client: o.Link.Client, Start: o.Start, Wake: a.wake}
 	a.running.Go(func() {
+		defer o.Crashed()
 		feed.Run(ctx, func(n live.Note) {
 			select {
 			case notes <- n:
@@ -180,7 +208,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	}
 	a.begin()
 	a.readBranch()
+	a.cleanPictures()
 	a.loop(notes)
+	a.lastDrafts()
 	a.front.close(a)
 	return a.sitting(), nil
 }
@@ -211,6 +241,7 @@ func (a *App) loop(notes <-chan live.Note) {
 			if !a.front.input(a, e) {
 				return
 			}
+			a.noteChanges()
 			a.draw()
 		case <-sized:
 			resized = nil
@@ -221,7 +252,10 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.soon()
 		case call := <-a.calls:
 			call()
+			a.noteChanges()
 			a.soon()
+		case <-a.keeping.due.C:
+			a.saveDrafts()
 		case <-a.frameDue.C:
 			a.draw()
 		case <-a.clockDue.C:
@@ -262,6 +296,7 @@ func (a *App) soon() {
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
 	a.running.Go(func() {
+		defer a.o.Crashed()
 		v, err := work(a.ctx)
 		a.later(func() { done(v, err) })
 	})
@@ -311,6 +346,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
+		a.saveDrafts()
 		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)

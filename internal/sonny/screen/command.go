@@ -2,8 +2,6 @@ package screen
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
@@ -50,24 +48,6 @@ func (a *App) fold(change func(*cells.Look)) {
 	if s := a.at(); s != nil {
 		change(&s.look)
 	}
-}
-
-// command runs a line that begins with a slash. It reports whether the line is done
-// with; one that is unknown stays in the composer.
-func (a *App) command(line string) bool {
-	name, args, _ := strings.Cut(line, " ")
-	for _, c := range a.commands {
-		if c.name != name {
-			continue
-		}
-		if err := c.run(a, strings.TrimSpace(args)); err != nil {
-			a.notes.fail(err)
-			return false
-		}
-		return true
-	}
-	a.notes.say(fmt.Sprintf("no command /%s; //%s sends it as a message", name, name))
-	return false
 }
 
 func (a *App) pause(reason string) error {

@@ -137,9 +137,7 @@ func (a *App) overturn(q *denial) {
 				a.notes.fail(err)
 				return
 			}
-			a.submit(s, &protocol.Submit{
-				Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: q.message(), Delivery: protocol.Queue,
-			}, false)
+			a.queueText(s, q.message())
 		})
 }
 

@@ -152,7 +152,7 @@ func (q *stop) pick(a *App, n int, _ string) {
 	case n == 1:
 		a.setRow(lead.Manual)
 	case n == 2 && s != nil && s.bot == q.name:
-		a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: "Continue.", Delivery: protocol.Queue}, false)
+		a.queueText(s, "Continue.")
 	}
 }
 

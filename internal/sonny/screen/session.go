@@ -9,7 +9,9 @@ import (
 
 	"agent/internal/rules"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
 
@@ -36,12 +38,14 @@ type session struct {
 	asking  bool
 
 	compose composer
-	held    []string // messages withdrawn by an interrupt
+	held    []message          // withdrawn by an interrupt
+	editing *lineEdit          // taken out of line to be changed; nil for none
+	moving  bool               // messages are being taken out of line
+	mine    map[string]message // what was sent here, by request
+	order   []string           // of mine
 	turns   int64
-	sending int           // submissions without an answer yet
+	post    outbox
 	first   *firstMessage // of a lead that was made just now
-
-	sentLast chan struct{} // closed when the newest message was taken or refused
 
 	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
 	afterWords string
@@ -53,6 +57,8 @@ type session struct {
 func (a *App) openSession(name string, id int64) {
 	if a.session != nil {
 		a.session.leave(a)
+	} else if a.start != nil {
+		a.saveDraft(&a.start.compose)
 	}
 	if a.side != nil && a.side.id == id {
 		a.closeSide()
@@ -68,11 +74,13 @@ func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Clock
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
+	s.compose.out = s.out
 	return s
 }
 
 // leave notes what was on screen.
 func (s *session) leave(a *App) {
+	a.saveDraft(&s.compose)
 	if b := a.world.Bot(s.bot); b != nil {
 		b.Seen = true
 	}
@@ -129,6 +137,11 @@ const maxEnds = 16
 
 // load reads the newest part of the history.
 func (s *session) load(a *App) {
+	a.loadDraft(&s.compose, pen.OfBot(a.ready.Store.Identity, s.id), func(held []edit.Draft) {
+		for _, d := range held {
+			s.held = append(s.held, messageOf(d))
+		}
+	})
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0) },
 		func(p *loadedPart, err error) {
 			if !a.shows(s) {
@@ -141,6 +154,7 @@ func (s *session) load(a *App) {
 				return
 			}
 			s.fill(s.tr, p)
+			a.world.Line(s.bot, p.turns)
 			s.whole = p.next == nil
 			s.waits(a)
 			s.step(a)

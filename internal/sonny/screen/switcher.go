@@ -99,6 +99,8 @@ func (a *App) openCommand(name string) error {
 func (a *App) newCommand(string) error {
 	if a.session != nil {
 		a.session.leave(a)
+	} else {
+		a.saveDraft(&a.start.compose)
 	}
 	a.closeSide()
 	a.session, a.start = nil, &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}

@@ -50,9 +50,7 @@ func (a *App) place(w, h int) layout {
 	}
 	lines, _, _ := a.main().rows(max(1, w-3), most)
 	l.composer = len(lines)
-	if a.session != nil {
-		l.queue = min(3, len(a.queueLines(w)))
-	}
+	l.queue = min(stripMost, len(a.strip(w)))
 	l.body = h - l.composer - l.queue - 1 // the footer
 	if l.header {
 		l.body--
@@ -103,7 +101,7 @@ func (a *App) view(f *term.Frame) {
 	a.body(c.Sub(0, y, w, l.body), l)
 	y += l.body
 	if l.queue > 0 {
-		for i, line := range a.queueLines(w)[:l.queue] {
+		for i, line := range a.strip(w)[:l.queue] {
 			c.Put(0, y+i, line.Cut(w), w)
 		}
 		y += l.queue
@@ -278,45 +276,6 @@ func tokens(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// queueLines are the person's messages in line, and those that an interrupt held.
-func (a *App) queueLines(w int) (out []text.Line) {
-	s := a.session
-	for _, prompt := range s.held {
-		out = append(out, queueLine("held", prompt, "Enter sends", w))
-	}
-	b := a.bot()
-	if b == nil {
-		return out
-	}
-	others := 0
-	var mine []live.Turn
-	for _, t := range b.Queue {
-		if t.From != "" {
-			others++
-		} else {
-			mine = append(mine, t)
-		}
-	}
-	for i, t := range mine {
-		head, right := fmt.Sprintf("queued %d", i+1), ""
-		if t.Steer {
-			head = "steering…"
-		} else if i == len(mine)-1 {
-			right = "Alt+↑ edit"
-		}
-		out = append(out, queueLine(head, t.Prompt, right, w))
-	}
-	if others > 0 {
-		out = append(out, text.Of(text.Dim, " "+plural(others, "other in line", "others in line")))
-	}
-	return out
-}
-
-func queueLine(head, prompt, right string, w int) text.Line {
-	line, _, _ := strings.Cut(prompt, "\n")
-	return text.Join(text.Span{Text: " " + head, Role: text.Dim}, text.Span{Text: "  " + cells.OneLine(line)}).Right(text.Of(text.Dim, right+" "), w)
-}
-
 // composerRows draws what is being written, and puts the cursor there.
 func (a *App) composerRows(c term.Canvas) {
 	w, h := c.Size()
@@ -370,6 +329,9 @@ func (a *App) footer(w int) text.Line {
 			role = text.Fail
 		}
 		left = []text.Span{{Text: " "}, {Text: cells.OneLine(n.line), Role: role}}
+		if said := (text.Line{Spans: left}); said.Width() > w/3 { // it has the row to itself
+			return said.Cut(w)
+		}
 	}
 	words, warn := a.confinement().Words()
 	if w < 60 {
@@ -386,6 +348,9 @@ func (a *App) footer(w int) text.Line {
 	right := func() text.Line { return text.Of(role, strings.Join(words, " · ")+" ") }
 	for len(words) > 2 && line.Width()+right().Width() >= w {
 		words = words[:len(words)-1] // the branch, then the network
+	}
+	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right().Width()+2 > w {
+		return line.Right(text.Line{}, w) // the state is never cut
 	}
 	return line.Right(right(), w)
 }
@@ -482,10 +447,16 @@ func (a *App) keyHints() []string {
 		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
 	case a.answers.open(a):
 		return []string{"Alt+A or Ctrl+X a moves to the question", "Esc Esc stops the turn"}
+	case len(a.menu.picks) > 0:
+		return []string{"Tab complete", "↑↓ choose", "Esc close"}
 	case a.session == nil:
 		return []string{"Enter send", "Shift+Enter newline", "@ file", "! shell", "/ commands"}
 	case a.session.working(a):
-		return []string{"Enter steer", "Tab queue", "Esc stop", "Ctrl+O output", "Ctrl+D detach"}
+		first, second := "Enter steer", "Tab queue"
+		if a.o.QueueFirst || a.world.Paused != nil {
+			first, second = "Enter queue", "Tab steer"
+		}
+		return []string{first, second, "Esc stop", "Ctrl+O output", "Ctrl+D detach"}
 	}
 	return []string{"Enter send", "Shift+Enter newline", "Shift+Tab row", "/ commands", "Ctrl+D detach"}
 }

@@ -32,6 +32,7 @@ const (
 	Notice
 	Error
 	Fault // something that Sonny needs does not work: an error in another colour
+	Shell // a command of the person's own
 )
 
 // Cell is one entry of a transcript.
@@ -46,6 +47,9 @@ type Cell struct {
 	Text   string // of a message, a thought, a notice, an error
 	Detail string // of a notice and an error: unfolded
 	Took   time.Duration
+	How    string // of Shell: how it ended, "" for well
+
+	began time.Time // of Shell
 
 	Calls []*ToolCall // of Call: one; of Reads: all of them
 	doc   *doc        // of Reply

@@ -142,8 +142,9 @@ func (t *Transcript) inherit(c *Cell) *Cell {
 	return c
 }
 
-// OutputLines is what a call came to, line by line as it was.
-func (c *ToolCall) OutputLines() []string {
+// Said is what a call came to as the screen shows it unfolded, line by line; nil for
+// nothing.
+func (c *ToolCall) Said() []string {
 	var out []string
 	for _, line := range c.body(wide) {
 		out = append(out, strings.TrimRight(strings.TrimPrefix(line.String(), "  "), " "))

@@ -63,17 +63,21 @@ func clean(s string) string {
 	return strings.ReplaceAll(termsafe.Prose.Text(s), "\t", "    ")
 }
 
+// streams reports whether a cell is of what the model is saying, and goes when that is
+// whole.
+func streams(c *Cell) bool { return c.Live && c.Kind != Shell }
+
 // settle takes away what streamed, for the durable items that come now.
 func (t *Transcript) settle() {
 	if t.Streaming() {
 		t.heirs = nil
 	}
 	for _, c := range t.cells {
-		if c.Live {
+		if streams(c) {
 			t.heirs = append(t.heirs, c)
 		}
 	}
-	t.cells = slices.DeleteFunc(t.cells, func(c *Cell) bool { return c.Live })
+	t.cells = slices.DeleteFunc(t.cells, streams)
 	t.thought, t.reply = nil, nil
 }
 
