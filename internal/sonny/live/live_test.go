@@ -37,12 +37,15 @@ func (d *told) tell(turn int64, kind string, data any) *told {
 func (d *told) queued(turn int64) *told {
 	return d.tell(turn, protocol.KindQueued, protocol.Queued{RequestID: fmt.Sprint("r", turn), Delivery: protocol.Queue})
 }
+
 func (d *told) accepted(turn int64) *told {
 	return d.tell(turn, protocol.KindAccepted, protocol.Accepted{})
 }
+
 func (d *told) finished(turn int64, status string) *told {
 	return d.tell(turn, protocol.KindTurnFinished, protocol.TurnFinished{Status: status})
 }
+
 func (d *told) asks(call, step string, request int64) *told {
 	return d.tell(1, protocol.KindApprovalRequested, protocol.ApprovalRequested{Calls: []protocol.RequestedCall{{
 		CallID: call, Step: step, Request: request, Gates: []string{"manual"},
@@ -153,7 +156,8 @@ func TestTheLine(t *testing.T) {
 	}
 	other := newTold(t)
 	other.Line("demo.lead", []protocol.Turn{
-		{Turn: 7, Status: protocol.StatusCompleted}, {Turn: 8, Status: protocol.StatusReady, Prompt: "x", Origin: "trigger"},
+		{Turn: 7, Status: protocol.StatusCompleted},
+		{Turn: 8, Status: protocol.StatusReady, Prompt: "x", Origin: "trigger"},
 		{Turn: 9, Status: protocol.StatusQueued, From: &protocol.From{Bot: "home"}, Delivery: protocol.Steer},
 	})
 	want := []Turn{{ID: 8, Prompt: "x", From: "trigger"}, {ID: 9, From: "home", Steer: true}}

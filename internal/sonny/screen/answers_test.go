@@ -32,6 +32,7 @@ func (q *asked) since() time.Time { return q.at }
 func (q *asked) sheet(*App, int, bool) sheet {
 	return sheet{title: q.name, choices: []choice{plainChoice(1, "one"), plainChoice(3, "three"), {n: 4, words: q.wants}}}
 }
+
 func (q *asked) pick(a *App, n int, words string) {
 	q.picked = strings.TrimSpace(fmt.Sprint(n, " ", words))
 	a.answers.drop(a, q.name, "")
@@ -51,7 +52,7 @@ func newBench(t *testing.T) *bench {
 	clock := func() time.Time { return b.now }
 	ctx, cancel := context.WithCancel(context.Background())
 	b.App = &App{
-		o: Options{Now: clock, Clock: clock, Keys: keys.Default()}, ctx: ctx, calls: make(chan func(), 1024),
+		o: Options{Now: clock, Clock: clock, Keys: keys.Default(), Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
 		world: live.New(&protocol.Ready{}), w: 80, h: 24,
 	}
 	b.notes.now = clock

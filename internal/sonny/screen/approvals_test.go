@@ -2,7 +2,6 @@ package screen_test
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,29 +89,6 @@ func (d *daemon) outcome(name string) *protocol.Outcome {
 		d.t.Fatal(err)
 	}
 	return o
-}
-
-// results are what a bot's calls came to, the newest first.
-func results(t *testing.T, h *sonnytest.Home, bot string) (out []string) {
-	t.Helper()
-	var page struct {
-		Items []struct {
-			Item struct {
-				Role, Text string
-				Output     string
-			} `json:"item"`
-		} `json:"items"`
-	}
-	ran := h.Agent("history", "--bot", bot)
-	if err := json.Unmarshal([]byte(ran.Stdout), &page); err != nil {
-		t.Fatalf("%v in %s", err, ran.Stdout)
-	}
-	for _, it := range page.Items {
-		if it.Item.Role != "user" && it.Item.Role != "assistant" {
-			out = append(out, it.Item.Text+it.Item.Output)
-		}
-	}
-	return out
 }
 
 func TestAPanelForACallThatLeavesTheSandbox(t *testing.T) {

@@ -19,7 +19,6 @@ type denial struct {
 	name string // the bot's
 	at   time.Time
 	rule ruleChoice
-	seen bool // the rule was looked for
 }
 
 // denied is the newest denial of the bot on screen; nil for none that is not dealt with.

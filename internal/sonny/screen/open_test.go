@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/sonnytest"
 	"agent/protocol"
 )
@@ -45,7 +47,8 @@ func send(s screen, message string) {
 	s.Keys("Enter")
 }
 
-// bots are the daemon's records.
+// bots are the daemon's records, but for those that the approver judges by, which come
+// when it does.
 func bots(t *testing.T, h *sonnytest.Home) (list []protocol.Bot) {
 	t.Helper()
 	ran := h.Agent("ls")
@@ -55,7 +58,7 @@ func bots(t *testing.T, h *sonnytest.Home) (list []protocol.Bot) {
 	if err := json.Unmarshal([]byte(ran.Stdout), &list); err != nil {
 		t.Fatalf("%v in %s", err, ran.Stdout)
 	}
-	return list
+	return slices.DeleteFunc(list, func(b protocol.Bot) bool { return lead.Judge(&b) })
 }
 
 // names are those of bots, in their order.
