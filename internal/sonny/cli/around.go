@@ -12,6 +12,7 @@ import (
 	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/crash"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
@@ -31,10 +32,11 @@ type around struct {
 	notices []config.Notice
 	folder  *lead.Folder
 	state   config.State
-	own     bool        // the folder's own files are left out
-	tmux    term.Tmux   // around the screen; asked for that alone
-	mode    screen.Mode // of the screen, and why
-	why     string
+	own     bool      // the folder's own files are left out
+	tmux    term.Tmux // around the screen; asked for that alone
+	guard   *crash.Guard
+	mode    screen.Mode
+	why     string // of the plain mode: what it was chosen by; "" once that was said
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
@@ -65,12 +67,17 @@ func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, erro
 	if err := w.readState(); err != nil {
 		return nil, err
 	}
+	w.target, err = a.target(w.config)
+	return w, err
+}
+
+// target is the daemon's: of the line, else of the environment, else of the settings.
+func (a *app) target(c *config.Config) (client.Target, error) {
 	store := a.flags.store
 	if store == "" && os.Getenv("AGENT_STORE") == "" {
-		store = w.config.Agent.Store
+		store = c.Agent.Store
 	}
-	w.target, err = client.Resolve(store, a.flags.socket)
-	return w, err
+	return client.Resolve(store, a.flags.socket)
 }
 
 func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
-	"agent/internal/sonny/host"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
 )
@@ -21,14 +21,15 @@ func (w *around) planTask(link *connect.Link, settings lead.Settings) func(conte
 		}
 		s := &lead.TaskStarter{
 			Client: link.Client, Store: w.target.Store, Sonny: w.sonny, Lead: record, Project: lead.ProjectOf(bot),
-			Settings: settings, Compose: host.Composer(filepath.Dir(w.agent), w.config.Skills.Disabled),
-			Keys: host.KeyVariables(link.Ready),
+			Settings: settings, Compose: lead.TaskComposer(filepath.Dir(w.agent), w.config.Skills.Disabled),
+			Keys: lead.KeyVariables(link.Ready),
 		}
 		if record.Workspace != nil {
-			if s.NoFolderFiles, err = host.WithoutFiles(w.sonny, *record.Workspace); err != nil {
+			if s.NoFolderFiles, err = config.OpenedWithout(w.trustFile(), *record.Workspace); err != nil {
 				return nil, err
 			}
 		}
+		s.Repo = w.folder.Repo
 		start, err := s.Resolve(ctx, lead.TaskRequest{Name: name, Brief: brief})
 		if err != nil {
 			return nil, err

@@ -43,9 +43,10 @@ type Bot struct {
 
 	Waits map[string]protocol.RequestedCall // calls and steps that wait for a verdict, by call and step
 
-	Queue []Turn  // those in line, in order
-	lined bool    // Line was called: from then on events alone tell
-	left  []int64 // turns that left the line before, the newest
+	Queue     []Turn  // those in line, in order
+	lined     bool    // Line was called: from then on events alone tell
+	left      []int64 // turns that left the line before, the newest
+	Questions int     // that it asks the person; whoever reads them sets it
 
 	Usage    protocol.Usage // of the newest call
 	Input    int64          // tokens seen while this Sonny ran
@@ -73,7 +74,7 @@ func (b *Bot) State(paused bool) State {
 	switch {
 	case paused:
 		return Paused
-	case len(b.Waits) > 0:
+	case b.ForPerson() > 0:
 		return NeedsYou
 	case b.Turn != 0 && (!b.Until.IsZero() || b.Retry != nil):
 		return HeldUp
@@ -89,6 +90,21 @@ func (b *Bot) State(paused bool) State {
 		return Done
 	}
 	return Idle
+}
+
+// judgeTag is the gate that the automatic approver answers: what waits there waits for
+// nobody else.
+const judgeTag = "auto"
+
+// ForPerson is how many calls, steps and questions wait for the person.
+func (b *Bot) ForPerson() int {
+	n := b.Questions
+	for _, c := range b.Waits {
+		if slices.ContainsFunc(c.Gates, func(tag string) bool { return tag != judgeTag }) {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *Bot) failed() bool {

@@ -26,7 +26,10 @@ func features() []feature {
 	return []feature{
 		basics,
 		rowCommands,
+		ruleCommands,
 		approvalCommands,
+		questionWatch,
+		judgeWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,
@@ -48,7 +51,7 @@ func features() []feature {
 // assemble puts the features together once, when the screen is opened.
 func (a *App) assemble() {
 	a.actions = map[string]func(*App){}
-	for _, f := range features() {
+	for _, f := range append(features(), testFeatures()...) {
 		a.commands = append(a.commands, f.commands...)
 		for name, do := range f.actions {
 			if a.actions[name] != nil {

@@ -27,7 +27,6 @@ var pasteKeys = feature{
 
 // paste takes what was pasted: a text, or paths of pictures that are dropped.
 func (a *App) paste(p term.Paste) {
-	a.answers.yield()
 	a.menu.close()
 	if p.Cut {
 		a.notes.say(fmt.Sprintf("the paste was longer than %d MiB; its end is missing", term.MaxPaste>>20))
@@ -69,7 +68,7 @@ func (a *App) savePastes(c *composer) {
 	d, at := c.e().Draft(), a.o.Now()
 	n := c.e().Changes()
 	do(a, func(context.Context) (edit.Draft, error) {
-		return inFiles(d, func(s string) (string, error) { return pen.SavePaste(a.o.Own, s, at) })
+		return inFiles(d, func(s string) (string, error) { return pen.SavePaste(a.o.Kept, s, at) })
 	},
 		func(d edit.Draft, err error) {
 			switch {

@@ -172,16 +172,46 @@ func (o *outbox) done() {
 
 // submit hands a message to the daemon. It is retried with the same request id while
 // the connection is away, so it is taken once.
+// prepare sees before a message to what it will meet: the command rules as they are now,
+// and who judges. What is wrong is said, and holds no message up.
+func (a *App) prepare(ctx context.Context, s *session) {
+	given, set, err := a.keepRules(ctx, s.bot)
+	down, judge := a.checkApprover(ctx, s.bot)
+	a.later(func() {
+		if given != nil {
+			a.world.Put(*given)
+		}
+		s.rules, a.judging.down = set, down
+		for _, err := range []error{err, judge} {
+			if err != nil && a.lost == nil {
+				a.notes.fail(err)
+			}
+		}
+	})
+}
+
 func (a *App) submit(s *session, req *protocol.Submit, m message, steers bool) {
 	s.remember(req.RequestID, m)
 	root := a.workspace(s)
 	s.post.next(func() {
-		do(a, func(ctx context.Context) (*protocol.Submitted, error) { return a.hand(ctx, req, m, root) },
+		do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+			a.prepare(ctx, s)
+			return a.hand(ctx, req, m, root)
+		},
 			func(_ *protocol.Submitted, err error) {
 				a.submitted(s, req.RequestID, m, steers, err)
 				s.post.done()
 			})
 	})
+}
+
+// queueText sends a message that was not written in the composer, as a turn of its own.
+func (a *App) queueText(s *session, prompt string) {
+	e := edit.New()
+	e.SetText(prompt)
+	a.submit(s, &protocol.Submit{
+		Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue,
+	}, messageOf(e.Draft()), false)
 }
 
 // submitted hears what became of a message. One that was refused is given back.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -48,6 +47,10 @@ type Options struct {
 	Tmux   Tmux // AskTmux
 
 	OnFrame func(FrameStats) // after each frame, on the painting goroutine
+
+	// Crashed is deferred in every goroutine of the terminal, where it may recover a
+	// panic; nil: none is recovered. It must not wait for Close on that goroutine.
+	Crashed func()
 }
 
 // Features are what the terminal said it has.
@@ -57,6 +60,7 @@ type Features struct {
 	Unicode  bool // it measures by grapheme cluster (mode 2027)
 	Keyboard bool // the extended keyboard protocol
 	Paste    bool // it puts brackets around a paste
+	Focus    bool // it reports when it gains and loses the focus
 }
 
 // Terminal is an open terminal. Draw, Print and the setters are for the goroutine that
@@ -92,10 +96,13 @@ func Open(o Options) (*Terminal, error) {
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}
+	if o.Crashed == nil {
+		o.Crashed = func() {}
+	}
 	name := o.Env("TERM")
 	t := &Terminal{
 		o: o, mouse: o.Mouse, plain: plainTerm(name) || o.Lines,
-		screen: strings.HasPrefix(name, "screen") && o.Env("TMUX") == "",
+		screen: inScreen(o.Env),
 		events: make(chan Event, 1024), stop: make(chan struct{}), answered: make(chan struct{}),
 	}
 	t.o.Tmux.Inside = o.Env("TMUX") != ""
@@ -103,7 +110,7 @@ func Open(o Options) (*Terminal, error) {
 	if err := t.raw(); err != nil {
 		return nil, err
 	}
-	t.p = newPainter(o.Out, t.renderer(), t.traced(), t.gone)
+	t.p = newPainter(o.Out, t.renderer(), t.traced(), t.gone, o.Crashed)
 	t.p.send(t.enter())
 	if err := t.read(); err != nil {
 		t.Close()
@@ -199,10 +206,12 @@ func (t *Terminal) read() error {
 	in := &input{emit: func(e Event) { t.emit(e, s.quit) }, answer: t.answer, bracketed: t.hasPaste}
 	chunks, understood := make(chan []byte), make(chan struct{})
 	t.wg.Go(func() {
+		defer t.o.Crashed()
 		defer close(understood)
 		in.run(chunks, s.quit)
 	})
 	go func() {
+		defer t.o.Crashed()
 		defer close(s.ended)
 		err := chunked(r, chunks, s.quit)
 		close(chunks)
@@ -289,6 +298,8 @@ func (t *Terminal) learn(r reply, e Event) bool {
 		t.feats.Sync = true
 	case r.known && r.mode == modeUnicode:
 		t.feats.Unicode = true
+	case r.known && r.mode == modeFocus:
+		t.feats.Focus = true
 	case r.known && r.mode == modePaste:
 		t.feats.Paste = true
 	case r.done && !t.feats.Answered:
@@ -366,6 +377,7 @@ func (t *Terminal) Size() (w, h int, err error) {
 
 // watchSize reports each change of the size.
 func (t *Terminal) watchSize() {
+	defer t.o.Crashed()
 	if t.o.Resized != nil {
 		t.sizes(t.o.Resized)
 		return
@@ -388,6 +400,7 @@ func (t *Terminal) watchSize() {
 }
 
 func (t *Terminal) sizes(resized <-chan struct{}) {
+	defer t.o.Crashed()
 	for {
 		select {
 		case <-resized:
