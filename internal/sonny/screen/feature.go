@@ -35,6 +35,7 @@ func features() []feature {
 		paneCommands,
 		switchCommands,
 		taskCommands,
+		mergeCommands,
 		notifying,
 		startCommands,
 		historyKeys,
