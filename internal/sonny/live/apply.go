@@ -178,7 +178,15 @@ func (b *Bot) going() {
 // held ends what held a call up.
 func (b *Bot) held() { b.Until, b.Retry = time.Time{}, nil }
 
+// leftMost bounds the turns that are remembered to have left a line which was not listed
+// yet: those of the time that a listing takes.
+const leftMost = 64
+
 func (b *Bot) leaveLine(turn int64) {
+	if !b.lined {
+		b.left = append(b.left, turn)
+		b.left = b.left[max(0, len(b.left)-leftMost):]
+	}
 	for i, t := range b.Queue {
 		if t.ID == turn {
 			b.Queue = append(b.Queue[:i:i], b.Queue[i+1:]...)

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -42,9 +43,10 @@ type Bot struct {
 
 	Waits map[string]protocol.RequestedCall // calls and steps that wait for a verdict, by call and step
 
-	Questions int // that it asks the person; whoever reads them sets it
-
-	Queue []Turn // those in line, in order
+	Queue     []Turn  // those in line, in order
+	lined     bool    // Line was called: from then on events alone tell
+	left      []int64 // turns that left the line before, the newest
+	Questions int     // that it asks the person; whoever reads them sets it
 
 	Usage    protocol.Usage // of the newest call
 	Input    int64          // tokens seen while this Sonny ran
@@ -227,25 +229,24 @@ func (b *Bot) runs(turn *int64, now time.Time) {
 }
 
 // Line takes a bot's turns as they were listed, which may be older than events that came
-// meanwhile: of a bot that events have spoken of it takes what the messages say, and of
-// another one what is in line, too.
+// meanwhile: what left the line by those stays out of it. The first call tells what is in
+// line; every call, what the messages say.
 func (w *World) Line(bot string, turns []protocol.Turn) {
 	b := w.byName[bot]
 	if b == nil {
 		return
 	}
-	fresh := !w.told[bot]
-	if fresh {
-		b.Queue = nil
-	}
 	for _, t := range turns {
 		q := Turn{ID: t.Turn, Request: t.RequestID, Prompt: t.Prompt, Cut: t.PromptTruncated, From: sender(t.From, t.Origin), Steer: t.Delivery == protocol.Steer}
+		waits := t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady
 		if i := slices.IndexFunc(b.Queue, func(q Turn) bool { return q.ID == t.Turn }); i >= 0 {
 			b.Queue[i] = q
-		} else if fresh && (t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady) {
+		} else if waits && !b.lined && !slices.Contains(b.left, t.Turn) {
 			b.Queue = append(b.Queue, q)
 		}
 	}
+	slices.SortFunc(b.Queue, func(x, y Turn) int { return cmp.Compare(x.ID, y.ID) })
+	b.lined, b.left = true, nil
 }
 
 // Wait takes a call that is listed as waiting.

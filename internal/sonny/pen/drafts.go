@@ -1,7 +1,6 @@
 package pen
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -123,7 +122,7 @@ func keepNewest(dir string, most int) error {
 			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b fs.FileInfo) int { return cmp.Compare(a.ModTime().UnixNano(), b.ModTime().UnixNano()) })
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, f := range files[:max(0, len(files)-most)] {
 		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

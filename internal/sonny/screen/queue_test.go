@@ -105,6 +105,36 @@ func TestWhileATurnRuns(t *testing.T) {
 		}
 	})
 
+	t.Run("tui.enter = newline swaps Enter with Alt+Enter", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\njudge_model = \"scripted/judge-allow\"\ntrust_folders = \"always\"\n[tui]\nenter = \"newline\"\n"))
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		s.Type("say: one")
+		s.Keys("Enter")
+		s.Type("two")
+		s.WaitFor("\n  two")
+		if list := own(t, h); len(list) != 0 {
+			t.Errorf("it was sent: %+v", list)
+		}
+		s.Keys("M-Enter")
+		s.WaitFor("✔ done")
+		if list := turns(t, h, "demo.lead"); len(list) != 1 || list[0].Prompt != "say: one\ntwo" {
+			t.Errorf("turns %+v", list)
+		}
+	})
+
+	t.Run("a steer into a turn that waits for an answer says so", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\nrow = \"manual\"\ntrust_folders = \"always\"\n"))
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "esc: true")
+		s.WaitFor("asks to leave the sandbox")
+		send(s, "wait a moment")
+		s.WaitFor("steering… after the answer  wait a moment")
+	})
+
 	t.Run("SO-33 a steer that comes too late is in the composer or ran, and the screen says which", func(t *testing.T) {
 		t.Parallel()
 		h, _, s := busy(t, "slow: 3")
@@ -191,6 +221,30 @@ func TestTheQueue(t *testing.T) {
 		got := completed(ended(t, h, 3))
 		if strings.Join(got, ",") != "slow: 10,cc,bb" {
 			t.Errorf("ran %q", got)
+		}
+	})
+
+	t.Run("F2 Esc puts back what is edited, and Enter in the panel steers", func(t *testing.T) {
+		t.Parallel()
+		h, _, s := busy(t, "slow: 10")
+		queue(s, "one")
+		queue(s, "two")
+		s.WaitFor("queued 2  two")
+		s.Keys("M-Up")
+		s.WaitFor("editing 2  two")
+		s.Type(" changed")
+		s.Keys("Escape")
+		s.WaitFor("queued 2  two")
+		holds(s, "")
+		s.Keys("C-x", "q")
+		s.WaitFor("in line")
+		s.Keys("Enter")
+		s.WaitGone("queued 2")
+		s.Keys("Escape")
+		s.WaitFor("steered in  one")
+		list := ended(t, h, 3)
+		if got := completed(list); strings.Join(got, ",") != "slow: 10,two" {
+			t.Errorf("ran %q of %+v", got, list)
 		}
 	})
 
