@@ -197,6 +197,28 @@ func TestPlainMode(t *testing.T) {
 		labelled(t, s)
 	})
 
+	t.Run("what is refused comes back into the line", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir, "--model", "scripted/none-such")
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		s.WaitFor("no model none-such")
+		s.Until("the message, ready to be sent", func(screen string) bool { return strings.Count(screen, "you: say: x") == 2 })
+		if n := len(bots(t, h)); n != 0 {
+			t.Errorf("%d bots", n)
+		}
+		s.Keys("C-u")
+		s.Until("an empty line", func(screen string) bool { return strings.Count(screen, "you: say: x") == 1 })
+		send(s, "/model scripted/sonny")
+		send(s, "say: y")
+		s.WaitFor("demo.lead: y")
+		send(s, "/nonsense")
+		s.WaitFor("no command /nonsense")
+		s.Until("the command, to be mended", func(screen string) bool { return strings.Count(screen, "you: /nonsense") == 2 })
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
 	t.Run("a history is printed from its end, and earlier entries when they are asked for", func(t *testing.T) {
 		h, dir := demo(t)
 		s := openPlain(h, dir)
