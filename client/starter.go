@@ -191,11 +191,17 @@ func (s *Starter) environment() ([]string, error) {
 		}
 		env = envfile.Fill(os.Environ(), vars)
 	}
+	return DaemonEnv(env), nil
+}
+
+// DaemonEnv is an environment, as os.Environ gives it, without what says that the
+// caller is a bot. It is a copy.
+func DaemonEnv(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return strings.HasPrefix(name, "AGENT_BOT") || strings.HasPrefix(name, "AGENT_PARENT") ||
 			name == "AGENT_TURN" || name == "AGENT_SHELL_CONTEXT"
-	}), nil
+	})
 }
 
 // arguments are those of agent serve.

@@ -114,14 +114,14 @@ func (a *approver) serve() error {
 			return err
 		}
 		r := newRound(round)
-		t, since := a.enter(r)
+		t, m := a.enter(r)
 		if len(r.calls) == 0 {
 			a.leave(t)
 			continue
 		}
 		a.rounds.Go(func() {
 			defer a.leave(t)
-			a.handle(a.server.Context(), r, t, since)
+			a.handle(a.server.Context(), r, t, m)
 		})
 	}
 	return a.server.Context().Err()
@@ -156,7 +156,7 @@ func (a *approver) reportEnd(err error) {
 }
 
 // handle judges a round and answers it. Whatever goes wrong is a denial.
-func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
+func (a *approver) handle(ctx context.Context, r *round, t *turn, m mark) {
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -166,7 +166,7 @@ func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
 			}
 		}
 	}()
-	verdicts, used, why := a.verdicts(ctx, r, t, since)
+	verdicts, used, why := a.verdicts(ctx, r, t, m)
 	took := time.Since(began)
 	if ctx.Err() != nil {
 		return // the tag is another's, or nobody's: the calls wait for it
@@ -174,7 +174,7 @@ func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
 	if why != "" {
 		a.report(JudgeFailed{"judge_failed", r.bot, r.turn, why})
 	}
-	calls := a.answer(ctx, r, t, since, verdicts)
+	calls := a.answer(ctx, r, t, m, verdicts)
 	if len(calls) > 0 {
 		a.report(Judged{"judged", r.bot, r.turn, calls, took.Milliseconds(), used.input, used.cached, used.output})
 	}
@@ -182,7 +182,7 @@ func (a *approver) handle(ctx context.Context, r *round, t *turn, since int) {
 
 // verdicts are those of a round, one for each call, and why the check failed
 // where it did.
-func (a *approver) verdicts(ctx context.Context, r *round, t *turn, since int) (verdicts []verdict, used usage, why string) {
+func (a *approver) verdicts(ctx context.Context, r *round, t *turn, m mark) (verdicts []verdict, used usage, why string) {
 	verdicts = make([]verdict, len(r.calls))
 	defer func() {
 		if p := recover(); p != nil {
@@ -190,7 +190,7 @@ func (a *approver) verdicts(ctx context.Context, r *round, t *turn, since int) (
 			why = "a panic in the round's handling"
 		}
 	}()
-	if why := a.stopping(r, t, since); why != "" {
+	if why := t.stopping(m); why != "" {
 		for i := range verdicts {
 			verdicts[i] = verdict{reason: why}
 		}
@@ -208,12 +208,20 @@ func (a *approver) verdicts(ctx context.Context, r *round, t *turn, since int) (
 }
 
 // stopping is why a round is not judged but denied and its turn stopped: it was
-// announced at the limit, or the turn was stopped before. "" when it is judged.
-func (a *approver) stopping(r *round, t *turn, since int) string {
+// announced at the limit, or the turn was stopped before. "" when it is judged. It
+// waits for verdicts of the turn that are on their way.
+func (t *turn) stopping(m mark) string {
+	t.answering.Lock()
+	defer t.answering.Unlock()
+	return t.stop(m)
+}
+
+// stop is stopping while the verdicts of the turn are the caller's.
+func (t *turn) stop(m mark) string {
 	if why := t.stoppedFor(); why != "" {
 		return why
 	}
-	if c := t.counts(r.denials(a.o.Tag), since); c.reached() {
+	if c := t.counts(m); c.reached() {
 		return c.stopSentence(c.expired)
 	}
 	return ""
@@ -318,26 +326,27 @@ func complete(verdicts []verdict) error {
 
 // answer sends the verdicts in order and, when they trip the breaker, stops the
 // turn.
-func (a *approver) answer(ctx context.Context, r *round, t *turn, since int, verdicts []verdict) (calls []JudgedCall) {
+func (a *approver) answer(ctx context.Context, r *round, t *turn, m mark, verdicts []verdict) (calls []JudgedCall) {
 	t.answering.Lock()
 	defer t.answering.Unlock()
-	announced := r.denials(a.o.Tag)
-	stop := a.stopping(r, t, since) // why the turn is stopped, or ""
-	at := t.counts(announced, since)
+	stop := t.stop(m) // why the turn is stopped, or ""
+	at := t.counts(m)
 	for i := range r.calls {
 		call, v := &r.calls[i], verdicts[i]
 		if !v.allow && stop == "" {
-			if after, outage := t.afterDenial(announced, since, v); after.reached() {
+			if after, outage := t.afterDenial(m, v); after.reached() {
 				stop, at = after.stopSentence(outage), after
 				v.reason = stop + " " + v.reason
 			}
 		}
-		done, counted := a.send(ctx, call, v)
-		calls = append(calls, done)
-		if counted {
-			t.count(!v.allow)
-		} else if stop != "" {
-			stop = a.stopping(r, t, since) // "" when this one was to reach the limit
+		taken := t.send(!v.allow, func() (taken bool) {
+			var done JudgedCall
+			done, taken = a.send(ctx, call, v)
+			calls = append(calls, done)
+			return taken
+		})
+		if !taken && stop != "" {
+			stop = t.stop(m) // "" when this one was to reach the limit
 		}
 	}
 	if stop != "" && t.stopFor(stop) {
@@ -347,8 +356,8 @@ func (a *approver) answer(ctx context.Context, r *round, t *turn, since int, ver
 	return calls
 }
 
-// send answers one call. counted says that the daemon took the verdict.
-func (a *approver) send(ctx context.Context, call *protocol.Approval, v verdict) (done JudgedCall, counted bool) {
+// send answers one call. taken says that the daemon took the verdict.
+func (a *approver) send(ctx context.Context, call *protocol.Approval, v verdict) (done JudgedCall, taken bool) {
 	done = JudgedCall{CallID: call.CallID, Step: call.Step, Request: call.Request, Decision: protocol.Deny}
 	said := client.Deny(v.reason)
 	if v.allow {
@@ -365,10 +374,17 @@ func (a *approver) send(ctx context.Context, call *protocol.Approval, v verdict)
 	return done, true
 }
 
-// stopTurn interrupts a turn and those that its bot queued for itself, which
-// would go on where it was stopped. A turn that has ended already is fine.
+// stopTurn interrupts a turn and those that its bot queued for itself, which would go
+// on where it was stopped. Those in line go first: the first of them begins as soon as
+// the turn has ended. What is queued meanwhile goes after it. A turn that has ended
+// already is fine.
 func (a *approver) stopTurn(ctx context.Context, r *round, why string) {
+	a.stopQueued(ctx, r, why)
 	a.c.Interrupt(ctx, r.bot, r.turn, why)
+	a.stopQueued(ctx, r, why)
+}
+
+func (a *approver) stopQueued(ctx context.Context, r *round, why string) {
 	var own []int64
 	for t, err := range a.c.Turns(ctx, r.bot, r.turn) {
 		if err != nil {

@@ -73,17 +73,6 @@ func TestTurns(t *testing.T) {
 			t.Errorf("first %v, again %v", first.calls, again.calls)
 		}
 	})
-	t.Run("verdicts on another round of the turn count for one that was announced before them", func(t *testing.T) {
-		turn, since := a.enter(&round{turn: 8, calls: []protocol.Approval{call("a", 1)}})
-		turn.count(true)
-		turn.count(true)
-		if after, outage := turn.afterDenial(protocol.Denials{}, since, verdict{reviewed: true}); !after.reached() || outage {
-			t.Errorf("%+v %t", after, outage)
-		}
-		if _, later := a.enter(&round{turn: 8, calls: []protocol.Approval{call("a", 2)}}); later != 2 {
-			t.Errorf("a round announced since counts %d of them twice", 2-later)
-		}
-	})
 	t.Run("the turns that are remembered are bounded, those at work stay", func(t *testing.T) {
 		busy, _ := a.enter(&round{turn: 1, calls: []protocol.Approval{call("a", 1)}})
 		for i := range int64(mostTurns + 10) {
@@ -92,6 +81,105 @@ func TestTurns(t *testing.T) {
 		}
 		if len(a.turns) > mostTurns || a.turns[1] != busy {
 			t.Errorf("%d turns", len(a.turns))
+		}
+	})
+}
+
+// said is a round of a turn whose announcement counts so many denials.
+func said(turn, request, inRow, inTurn int64) *round {
+	return &round{turn: turn, calls: []protocol.Approval{{
+		CallID: "a", Request: request,
+		Denials: map[string]protocol.Denials{"auto": {InRow: inRow, InTurn: inTurn, Recent: inTurn, Window: window}},
+	}}}
+}
+
+// Each verdict counts once, whichever of its answer and the next announcement is
+// heard first (AP-52).
+func TestVerdictsCountOnce(t *testing.T) {
+	t.Parallel()
+	yes := func() bool { return true }
+	const denied, allowed = true, false
+	fresh := func() *approver { return &approver{o: Options{Tag: "auto"}, turns: map[turnKey]*turn{}} }
+	wants := func(t *testing.T, turn *turn, m mark, inRow, recent int64) {
+		t.Helper()
+		if c := turn.counts(m); c.inRow != inRow || c.recent != recent {
+			t.Errorf("%+v, want %d in a row of %d", c, inRow, recent)
+		}
+	}
+	t.Run("a verdict whose answer comes after the announcement that counts it", func(t *testing.T) {
+		a := fresh()
+		turn, _ := a.enter(said(1, 1, 0, 0))
+		var next mark
+		turn.send(denied, func() bool { _, next = a.enter(said(1, 2, 1, 1)); return true })
+		wants(t, turn, next, 1, 1)
+	})
+	t.Run("an allow whose answer comes late", func(t *testing.T) {
+		a := fresh()
+		turn, _ := a.enter(said(1, 1, 0, 0))
+		turn.send(denied, yes)
+		var next mark
+		turn.send(allowed, func() bool { _, next = a.enter(said(1, 2, 0, 1)); return true })
+		turn.send(denied, yes)
+		wants(t, turn, next, 1, 2)
+	})
+	t.Run("verdicts on another round count for one that was announced before them", func(t *testing.T) {
+		a := fresh()
+		turn, first := a.enter(said(1, 1, 0, 0))
+		turn.send(denied, yes)
+		turn.send(denied, yes)
+		if after, outage := turn.afterDenial(first, verdict{reviewed: true}); !after.reached() || outage {
+			t.Errorf("%+v %t", after, outage)
+		}
+		_, since := a.enter(said(1, 2, 2, 2))
+		wants(t, turn, since, 2, 2)
+	})
+	t.Run("an announcement made before a verdict whose answer came first", func(t *testing.T) {
+		a := fresh()
+		turn, _ := a.enter(said(1, 1, 0, 0))
+		turn.send(denied, yes)
+		turn.send(denied, yes)
+		_, older := a.enter(said(1, 2, 1, 1)) // of a step that was asked for between the two
+		wants(t, turn, older, 2, 2)
+	})
+	t.Run("one that the daemon refused does not count", func(t *testing.T) {
+		a := fresh()
+		turn, m := a.enter(said(1, 1, 0, 0))
+		turn.send(denied, func() bool { return false })
+		wants(t, turn, m, 0, 0)
+	})
+	t.Run("a denial of the person's counts, and those since from there on", func(t *testing.T) {
+		a := fresh()
+		turn, _ := a.enter(said(1, 1, 0, 0))
+		turn.send(denied, yes)
+		a.leave(turn)
+		_, m := a.enter(said(1, 2, 2, 2))
+		wants(t, turn, m, 2, 2)
+		var next mark
+		turn.send(allowed, yes)
+		turn.send(denied, func() bool { _, next = a.enter(said(1, 3, 1, 3)); return true })
+		wants(t, turn, next, 1, 3)
+	})
+	t.Run("with one of the person's while a verdict is on its way the count is early, never late", func(t *testing.T) {
+		a := fresh()
+		turn, _ := a.enter(said(1, 1, 0, 0))
+		var next mark
+		turn.send(denied, func() bool { _, next = a.enter(said(1, 2, 2, 2)); return true })
+		if c := turn.counts(next); c.inRow < 2 || c.recent < 2 {
+			t.Errorf("%+v", c)
+		}
+	})
+	t.Run("a round is not looked at while a verdict of its turn is on its way", func(t *testing.T) {
+		a := fresh()
+		turn, _ := a.enter(said(1, 1, 2, 2))
+		turn.answering.Lock()
+		stops := make(chan string)
+		var next mark
+		turn.send(denied, func() bool { _, next = a.enter(said(1, 2, 2, 2)); return true })
+		go func() { stops <- turn.stopping(next) }()
+		turn.stopFor("stopped: 3 denials in a row.")
+		turn.answering.Unlock()
+		if why := <-stops; why != "stopped: 3 denials in a row." {
+			t.Errorf("%q", why)
 		}
 	})
 }

@@ -20,6 +20,12 @@ type turn struct {
 	asked   map[request]bool // what is judged, or was
 	denied  []bool           // the verdicts that the daemon took, in order
 	stopped string           // why the breaker stopped it, or ""
+
+	// from is where the daemon stood after the first begun of the verdicts. sending is
+	// set while a verdict is on its way, which the daemon may have counted or not.
+	from    protocol.Denials
+	begun   int
+	sending bool
 }
 
 // request names one announcement of a call or a step.
@@ -32,17 +38,23 @@ type request struct {
 // with the counts of its next announcement, which the daemon keeps.
 const mostTurns = 4096
 
-// enter is the turn of a round, and how many of its verdicts the daemon had taken
-// when the round came: what the announcement counts ends there. A request that was
+// mark is what is known, when a round comes, of the verdicts that its announcement
+// counts.
+type mark struct {
+	announced protocol.Denials
+	known     int // the verdicts whose answers had come
+}
+
+// enter is the turn of a round, and the mark of its announcement. A request that was
 // judged before leaves the round.
-func (a *approver) enter(r *round) (t *turn, since int) {
+func (a *approver) enter(r *round) (t *turn, m mark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := turnKey(r.turn)
 	t = a.turns[key]
 	if t == nil {
 		a.forgetOldest()
-		t = &turn{key: key, asked: map[request]bool{}}
+		t = &turn{key: key, asked: map[request]bool{}, from: r.denials(a.o.Tag)}
 		a.turns[key] = t
 	}
 	t.open++
@@ -54,7 +66,52 @@ func (a *approver) enter(r *round) (t *turn, since int) {
 		t.asked[key] = true
 		return before
 	})
-	return t, len(t.denied)
+	m = mark{announced: r.denials(a.o.Tag), known: len(t.denied)}
+	if len(r.calls) > 0 && t.open == 1 { // no other round has a mark of before
+		t.rebase(m)
+	}
+	return t, m
+}
+
+// rebase takes an announcement for the new beginning where it counts denials that were
+// not given here, such as the person's, and no verdict is on its way.
+func (t *turn) rebase(m mark) {
+	if _, denials := t.after(m.known); !t.sending && m.announced.InTurn > denials {
+		t.from, t.begun = m.announced, m.known
+	}
+}
+
+// after is where the daemon stood after the first n verdicts, n >= begun, with the
+// turn's denials until then, when nobody else gave one.
+func (t *turn) after(n int) (c counts, denials int64) {
+	since := t.denied[t.begun:n]
+	denials = t.from.InTurn
+	for _, denied := range since {
+		if denied {
+			denials++
+		}
+	}
+	return countsAfter(t.from, since), denials
+}
+
+// counted is how many of the verdicts an announcement counts. An answer may come
+// after the announcement of the round that followed on it, and an announcement may
+// count less than the answers that had come: so the numbers of the announcement
+// itself say it. Where they fit nowhere, because somebody else gave a verdict
+// meanwhile, it is the answers that had come, and no more denials than were announced:
+// then the breaker may be early, and is never late.
+func (t *turn) counted(m mark) int {
+	most := t.begun
+	for n := len(t.denied); n >= t.begun; n-- {
+		c, denials := t.after(n)
+		if denials == m.announced.InTurn && c.inRow == m.announced.InRow {
+			return n
+		}
+		if denials <= m.announced.InTurn {
+			most = max(most, n)
+		}
+	}
+	return min(m.known, most)
 }
 
 // forgetOldest makes room; a.mu is held.
@@ -79,29 +136,42 @@ func (a *approver) leave(t *turn) {
 	t.open--
 }
 
-// counts are where the turn stands for a round that was announced with these and
-// came after so many verdicts.
-func (t *turn) counts(announced protocol.Denials, since int) counts {
+// counts are where the turn stands, by a round's announcement and the verdicts since.
+// No verdict may be on its way.
+func (t *turn) counts(m mark) counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return countsAfter(announced, t.denied[since:])
+	return countsAfter(m.announced, t.denied[t.counted(m):])
 }
 
 // afterDenial is where it would stand with one more denial, and whether that is an
 // outage: the denial that reaches the limit is none of a judge, or the counts came
 // so far by deadlines that nobody met.
-func (t *turn) afterDenial(announced protocol.Denials, since int, v verdict) (after counts, outage bool) {
+func (t *turn) afterDenial(m mark, v verdict) (after counts, outage bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := countsAfter(announced, t.denied[since:])
-	after = countsAfter(announced, append(t.denied[since:len(t.denied):len(t.denied)], true))
+	since := t.denied[t.counted(m):len(t.denied):len(t.denied)]
+	before := countsAfter(m.announced, since)
+	after = countsAfter(m.announced, append(since, true))
 	return after, !v.reviewed || before.expired
 }
 
-func (t *turn) count(denied bool) {
+// send gives a verdict by give, which reports that the daemon took it, and counts it.
+func (t *turn) send(denied bool, give func() bool) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.denied = append(t.denied, denied)
+	t.sending = true
+	t.mu.Unlock()
+	taken := false
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.sending = false
+		if taken {
+			t.denied = append(t.denied, denied)
+		}
+	}()
+	taken = give()
+	return taken
 }
 
 // stopFor reports that the turn was not stopped before.

@@ -67,12 +67,17 @@ func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, erro
 	if err := w.readState(); err != nil {
 		return nil, err
 	}
+	w.target, err = a.target(w.config)
+	return w, err
+}
+
+// target is the daemon's: of the line, else of the environment, else of the settings.
+func (a *app) target(c *config.Config) (client.Target, error) {
 	store := a.flags.store
 	if store == "" && os.Getenv("AGENT_STORE") == "" {
-		store = w.config.Agent.Store
+		store = c.Agent.Store
 	}
-	w.target, err = client.Resolve(store, a.flags.socket)
-	return w, err
+	return client.Resolve(store, a.flags.socket)
 }
 
 func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {

@@ -127,7 +127,12 @@ type Config struct {
 	} `toml:"agent"`
 
 	settings []Setting
+	leak     *protocol.Error
 }
+
+// Leak is the first secret that stands in config.toml, which names its line and never
+// the value; nil for none.
+func (c *Config) Leak() *protocol.Error { return c.leak }
 
 // MCPServer is one [mcp_servers.NAME] (companions.md 7.1).
 type MCPServer struct {

@@ -24,9 +24,20 @@ const (
 
 // Notice is something the person should know that stops nothing.
 type Notice struct {
+	Kind NoticeKind
 	Key  string // the setting it is about, or ""
 	Text string
 }
+
+// NoticeKind is what a notice is about.
+type NoticeKind uint8
+
+// The kinds.
+const (
+	Other       NoticeKind = iota
+	UnknownKey             // of config.toml
+	SecretValue            // of config.toml; it is not used
+)
 
 func failf(code protocol.Code, format string, args ...any) error {
 	return protocol.Fail(code, fmt.Sprintf(format, args...))

@@ -86,6 +86,9 @@ func (f *fileWalk) value(k *Key, parts []string, value any) {
 	name := KeyText(parts)
 	taken, ok := k.kind.take(value)
 	switch {
+	case !ok && refusedSecret(k, parts, value):
+		f.secret(parts)
+		fallthrough // what it confines is no less wrong
 	case !ok:
 		f.wrong(parts, k.Confining(), fmt.Sprintf("%s%s must be %s", name, shown(value), k.Must()))
 	case refusedSecret(k, parts, value):
@@ -128,7 +131,7 @@ func (f *fileWalk) wrong(parts []string, confining bool, what string) {
 func (f *fileWalk) secret(parts []string) {
 	name := KeyText(parts)
 	e := protocol.Fail(SecretRefused, f.where(parts)+name+" holds what looks like a secret; put it in ~/.agent/env (sonny env set NAME) and name the variable here")
-	f.notice(name, "%s", e.Detail)
+	f.tell(SecretValue, name, "%s", e.Detail)
 	if f.leak == nil {
 		f.leak = e
 	}
@@ -149,7 +152,7 @@ func (f *fileWalk) unknown(parts []string, value any) {
 	if near := nearest(name); near != "" {
 		what += "; did you mean " + near + "?"
 	}
-	f.notice(name, "%s", what)
+	f.tell(UnknownKey, name, "%s", what)
 	f.turnOff(parts, protocol.Fail(protocol.ConfigInvalid, what))
 }
 

@@ -64,6 +64,7 @@ func Resolve(s Sources) (*Config, []Notice, error) {
 	r.environ(s.Environ)
 	stated := r.stated(s.Stated, s.Terminal)
 	c := fill(r.settings())
+	c.leak = r.leak
 	r.check(c)
 	if r.more > 0 {
 		r.notices = append(r.notices, Notice{Text: fmt.Sprintf("%d more like these", r.more)})
@@ -105,12 +106,14 @@ func newResolver() *resolver {
 // maxNoticed bounds the notices of one reading; the rest is counted.
 const maxNoticed = 64
 
-func (r *resolver) notice(key, format string, args ...any) {
+func (r *resolver) notice(key, format string, args ...any) { r.tell(Other, key, format, args...) }
+
+func (r *resolver) tell(kind NoticeKind, key, format string, args ...any) {
 	if len(r.notices) >= maxNoticed {
 		r.more++
 		return
 	}
-	r.notices = append(r.notices, Notice{key, fmt.Sprintf(format, args...)})
+	r.notices = append(r.notices, Notice{kind, key, fmt.Sprintf(format, args...)})
 }
 
 // settings are all that are held, by name.

@@ -61,6 +61,9 @@ func Open(ctx context.Context, o Options) (*Link, error) {
 		err = link.start(ctx, &o)
 	}
 	if err != nil {
+		if errors.Is(err, protocol.DaemonProtocolMismatch) && link.Ready == nil {
+			link.Ready = announced(ctx, c)
+		}
 		c.Close()
 		return nil, versions(link.Ready, err)
 	}
@@ -75,6 +78,16 @@ func Open(ctx context.Context, o Options) (*Link, error) {
 		}
 	}
 	return link, nil
+}
+
+// announced is what a daemon of another protocol says of itself; nil for a listener that
+// is none. It starts nothing.
+func announced(ctx context.Context, c *client.Client) *protocol.Ready {
+	ready, _, err := c.Start(ctx, &client.Starter{NoSpawn: true})
+	if errors.Is(err, protocol.DaemonProtocolMismatch) {
+		return ready
+	}
+	return nil
 }
 
 func absent(err error) bool { return errors.Is(err, protocol.DaemonUnavailable) }
@@ -174,7 +187,7 @@ func holds(folder, path string) bool {
 
 // versions tells an older daemon from a newer one (sonny.md 1).
 func versions(ready *protocol.Ready, err error) error {
-	if !errors.Is(err, protocol.DaemonProtocolMismatch) || ready == nil {
+	if !errors.Is(err, protocol.DaemonProtocolMismatch) || ready == nil || ready.Protocol == protocol.Version {
 		return err
 	}
 	if ready.Protocol > protocol.Version {

@@ -42,6 +42,8 @@ type Bot struct {
 
 	Waits map[string]protocol.RequestedCall // calls and steps that wait for a verdict, by call and step
 
+	Questions int // that it asks the person; whoever reads them sets it
+
 	Queue []Turn // those in line, in order
 
 	Usage    protocol.Usage // of the newest call
@@ -69,7 +71,7 @@ func (b *Bot) State(paused bool) State {
 	switch {
 	case paused:
 		return Paused
-	case len(b.Waits) > 0:
+	case b.ForPerson() > 0:
 		return NeedsYou
 	case b.Turn != 0 && (!b.Until.IsZero() || b.Retry != nil):
 		return HeldUp
@@ -85,6 +87,21 @@ func (b *Bot) State(paused bool) State {
 		return Done
 	}
 	return Idle
+}
+
+// judgeTag is the gate that the automatic approver answers: what waits there waits for
+// nobody else.
+const judgeTag = "auto"
+
+// ForPerson is how many calls, steps and questions wait for the person.
+func (b *Bot) ForPerson() int {
+	n := b.Questions
+	for _, c := range b.Waits {
+		if slices.ContainsFunc(c.Gates, func(tag string) bool { return tag != judgeTag }) {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *Bot) failed() bool {

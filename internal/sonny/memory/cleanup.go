@@ -107,7 +107,7 @@ func heldBy(err error) protocol.Code {
 // applyRule goes through every folder.
 func (c *Cleanup) applyRule() error {
 	var err error
-	if c.scopes, err = c.m.scopes(); err != nil {
+	if c.scopes, err = c.m.Scopes(); err != nil {
 		return err
 	}
 	for _, s := range c.scopes {
@@ -257,7 +257,7 @@ func (c *Cleanup) count() (n int) {
 
 // compare is what differs now from what the rule has left.
 func (c *Cleanup) compare() (list changes, err error) {
-	scopes, err := c.m.scopes()
+	scopes, err := c.m.Scopes()
 	if err != nil {
 		return nil, err
 	}

@@ -109,8 +109,8 @@ func (m *Memory) Folder(s Scope) string {
 	return filepath.Join(top, projects, s.Project)
 }
 
-// scopes are all that have a folder: the person's first, then the projects by name.
-func (m *Memory) scopes() ([]Scope, error) {
+// Scopes are all that have a folder: the person's first, then the projects by name.
+func (m *Memory) Scopes() ([]Scope, error) {
 	list := []Scope{{}}
 	dir := filepath.Join(m.Folder(Scope{}), projects)
 	entries, err := names(dir)

@@ -157,7 +157,7 @@ func TestSave(t *testing.T) {
 		if got := g.index(Scope{}); strings.Contains(got, "ci") || !strings.HasPrefix(got, "- tabs (user, ") {
 			t.Error(got)
 		}
-		if scopes, err := g.scopes(); err != nil || !slices.Equal(scopes, []Scope{{}, demo}) {
+		if scopes, err := g.Scopes(); err != nil || !slices.Equal(scopes, []Scope{{}, demo}) {
 			t.Errorf("%v, %v", scopes, err)
 		}
 	})

@@ -92,7 +92,7 @@ var none = hex.EncodeToString(sha256.New().Sum(nil))
 
 // digest stands for every fact there is.
 func (m *Memory) digest() (string, error) {
-	scopes, err := m.scopes()
+	scopes, err := m.Scopes()
 	if err != nil {
 		return "", err
 	}
@@ -120,7 +120,7 @@ func (m *Memory) copyAside() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	scopes, err := m.scopes()
+	scopes, err := m.Scopes()
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
@@ -57,10 +58,13 @@ type Options struct {
 	Picked        func(model string) // keeps what was picked, for the next lead; may be nil
 	// Compose gives the instructions of a lead, and says in a few words what is in them.
 	Compose func(project string) (text, parts string, err error)
-	// Rules gives the command rules of a session.
-	Rules       func(bot int64) *protocol.Rules
+	// Rules is where command rules are read and written.
+	Rules       allow.Place
 	ClientTools []protocol.ClientTool
+	// Questions are those that bots ask the person; nil: there are none.
+	Questions Questions
 
+	Own    bool   // the folder's own files are left out
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
@@ -104,6 +108,11 @@ type App struct {
 	answers answers // the approvals' panel
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
+
+	judging   judging
+	reading   bool // the open questions
+	readAgain bool
+	replied   map[string]bool // questions that were answered here
 
 	telling     telling
 	leader      keys.Leader
@@ -262,11 +271,16 @@ func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, e
 	a.running.Go(func() {
 		defer a.o.Crashed()
 		v, err := work(a.ctx)
-		select {
-		case a.calls <- func() { done(v, err) }:
-		case <-a.ctx.Done():
-		}
+		a.later(func() { done(v, err) })
 	})
+}
+
+// later calls a function in the loop; it is for what runs beside it.
+func (a *App) later(call func()) {
+	select {
+	case a.calls <- call:
+	case <-a.ctx.Done():
+	}
 }
 
 // client is the daemon's.
@@ -284,6 +298,11 @@ func (a *App) note(n live.Note) {
 		a.settled()
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
+		for _, s := range []*session{a.session, a.side} {
+			if s != nil && s.bot == n.Waits.Bot && s.loaded {
+				s.waits(a)
+			}
+		}
 		a.answers.refresh(a)
 	case n.Event != nil:
 		a.event(n.Event)

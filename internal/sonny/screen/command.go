@@ -80,12 +80,20 @@ func (a *App) pause(reason string) error {
 	return nil
 }
 
+// unpause asks once, naming who pulled the cord.
 func (a *App) unpause(string) error {
+	if a.world.Paused == nil {
+		return protocol.Fail(protocol.UsageError, "nothing is paused")
+	}
+	a.ask(&question{text: a.pausedWords() + ". Let all bots go on?", yes: (*App).release})
+	return nil
+}
+
+func (a *App) release() {
 	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Resume(ctx) },
 		func(_ *protocol.Pause, err error) {
 			if err != nil {
 				a.notes.fail(err)
 			}
 		})
-	return nil
 }

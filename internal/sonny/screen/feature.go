@@ -26,7 +26,10 @@ func features() []feature {
 	return []feature{
 		basics,
 		rowCommands,
+		ruleCommands,
 		approvalCommands,
+		questionWatch,
+		judgeWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,

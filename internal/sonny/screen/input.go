@@ -30,8 +30,9 @@ func (a *App) input(e term.Event) bool {
 		a.key(e)
 		a.lastKey = a.o.Now()
 	case term.Paste:
-		a.answers.yield()
-		a.composing().e().Paste(e.Text)
+		if !a.answers.paste(a, e.Text) {
+			a.composing().e().Paste(e.Text)
+		}
 		a.lastKey = a.o.Now()
 	case term.Focus:
 		a.telling.focus = &e.In
@@ -40,9 +41,11 @@ func (a *App) input(e term.Event) bool {
 	case term.Mouse:
 		switch e.Kind {
 		case term.WheelUp:
-			a.scroll(wheelRows)
+			a.wheel(wheelRows)
 		case term.WheelDown:
-			a.scroll(-wheelRows)
+			a.wheel(-wheelRows)
+		case term.Press:
+			a.answers.click(a, e.X, e.Y)
 		}
 	}
 	return !a.quit
@@ -62,6 +65,9 @@ func (a *App) key(k term.Key) {
 			a.shut = a.o.Now()
 		}
 		return
+	}
+	if k.Name != "esc" {
+		a.answers.left = time.Time{}
 	}
 	if a.answers.key(a, k) {
 		return
@@ -136,6 +142,7 @@ func (a *App) esc() {
 	first := a.escaped
 	a.escaped = time.Time{}
 	switch s := a.at(); {
+	case a.answers.holdsEsc(a):
 	case a.inSide:
 		a.closeSide()
 		a.shut = now
@@ -174,6 +181,13 @@ func (a *App) cleared(c *composer) {
 		keep(a, c.text())
 	}
 	c.clear()
+}
+
+// wheel scrolls the question where that has the keyboard, else the transcript.
+func (a *App) wheel(rows int) {
+	if !a.answers.scroll(-rows) {
+		a.scroll(rows)
+	}
 }
 
 func (a *App) scroll(rows int) {

@@ -69,7 +69,12 @@ func (a *App) wakeDaemon() bool {
 // the connection is away, so it is taken once.
 func (a *App) submit(s *session, req *protocol.Submit, steers bool) {
 	s.sending++
+	before, done := s.sentLast, make(chan struct{})
+	s.sentLast = done
 	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+		defer close(done)
+		await(ctx, before) // messages arrive in the order in which they were sent
+		a.prepare(ctx, s)
 		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
 	}, func(_ *protocol.Submitted, err error) {
 		s.sending--
@@ -87,6 +92,35 @@ func (a *App) submit(s *session, req *protocol.Submit, steers bool) {
 			a.notes.say("disk full; the message is still here")
 		default:
 			a.notes.fail(err)
+		}
+	})
+}
+
+// await waits for a channel that is closed, or nil.
+func await(ctx context.Context, c <-chan struct{}) {
+	if c == nil {
+		return
+	}
+	select {
+	case <-c:
+	case <-ctx.Done():
+	}
+}
+
+// prepare sees before a message to what it will meet: the command rules as they are now,
+// and who judges. What is wrong is said, and holds no message up.
+func (a *App) prepare(ctx context.Context, s *session) {
+	given, set, err := a.keepRules(ctx, s.bot)
+	down, judge := a.checkApprover(ctx, s.bot)
+	a.later(func() {
+		if given != nil {
+			a.world.Put(*given)
+		}
+		s.rules, a.judging.down = set, down
+		for _, err := range []error{err, judge} {
+			if err != nil && a.lost == nil {
+				a.notes.fail(err)
+			}
 		}
 	})
 }

@@ -89,7 +89,7 @@ func (a *App) choose(bots []protocol.Bot) {
 // fillStart names the lead that a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
-	project, err := a.o.Folder.ProjectName(page.Projects[a.o.Folder.Home])
+	project, err := a.projectName(page)
 	if err != nil {
 		st.failed = err
 		return
@@ -116,6 +116,19 @@ func (a *App) openHome() {
 	a.start.project, a.start.lead = lead.HomeBot, lead.HomeBot
 	a.readParts(lead.HomeBot)
 	a.start.sendPrompt(a)
+}
+
+// projectName is how the folder's project is called, without its own word where its
+// files are left out.
+func (a *App) projectName(page *lead.Page) (string, error) {
+	recorded := page.Projects[a.o.Folder.Home]
+	switch {
+	case !a.o.Own:
+		return a.o.Folder.ProjectName(recorded)
+	case recorded != "":
+		return recorded, nil
+	}
+	return a.o.Folder.PlainName(), nil
 }
 
 // readParts finds out what the instructions will hold.
@@ -178,7 +191,7 @@ func (st *startScreen) send(a *App) {
 		if err != nil {
 			return nil, err
 		}
-		p.Instructions, p.Rules = text, a.o.Rules(0)
+		p.Instructions, p.Rules = text, a.o.Rules.Read(0)
 		if err := a.o.Book.Change(func(page *lead.Page) error {
 			page.Projects[a.o.Folder.Home] = p.Project
 			return nil
@@ -339,7 +352,7 @@ func (st *startScreen) tasks(a *App) string {
 	case a.o.Settings.Tasks.InFolder || !a.o.Settings.Git:
 		return "in this folder"
 	}
-	if _, err := os.Lstat(filepath.Join(a.o.Folder.Repo.Source(), ".agents", "setup")); err == nil {
+	if _, err := os.Lstat(filepath.Join(a.o.Folder.Repo.Source(), ".agents", "setup")); err == nil && !a.o.Own {
 		return "each in its own worktree; .agents/setup runs first, when approved"
 	}
 	return "each in its own worktree"

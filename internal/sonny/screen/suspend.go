@@ -14,15 +14,15 @@ const stopWait = 500 * time.Millisecond
 // suspend gives the terminal back and stops the program until it is continued.
 func (a *App) suspend() {
 	a.o.Term.Suspend()
-	stop()
+	stopJob()
 	if err := a.o.Term.Resume(); err != nil {
 		a.quit = true
 	}
 }
 
-// stop stops the whole job, as the terminal would, and returns when it is continued. The
+// stopJob stops the whole job, as the terminal would, and returns when it is continued. The
 // signal alone is not waited for: the program still runs a moment after it was sent.
-func stop() {
+func stopJob() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	defer signal.Stop(continued)

@@ -199,7 +199,7 @@ func rank(a *App, f lead.Found) int {
 	switch {
 	case f.Pinned:
 		return 0
-	case f.Record != nil && a.world.Bot(f.Record.Name) != nil && len(a.world.Bot(f.Record.Name).Waits) > 0:
+	case f.Record != nil && a.world.Bot(f.Record.Name) != nil && a.world.Bot(f.Record.Name).ForPerson() > 0:
 		return 1
 	}
 	return 2

@@ -28,6 +28,16 @@ type layout struct {
 	gutter       int
 }
 
+// top is the body's first row.
+func (l layout) top() (y int) {
+	for _, above := range []bool{l.header, l.rules} {
+		if above {
+			y++
+		}
+	}
+	return y
+}
+
 // place gives each region its rows.
 func (a *App) place(w, h int) layout {
 	l := layout{header: h >= 10, rules: h >= 10, keys: h >= 16}
@@ -154,10 +164,15 @@ func (a *App) body(c term.Canvas, l layout) {
 		w -= width + 1
 		c = c.Sub(0, 0, w, h)
 	}
-	if rows := a.answers.rows(a, w); len(rows) > 0 {
-		n := min(len(rows), max(h-2, 1))
+	a.answers.at = area{}
+	if rows := a.answers.rows(a, w, h); len(rows) > 0 {
+		n := min(len(rows), h)
+		a.answers.at = area{0, l.top() + h - n, w, n}
 		for i, line := range rows[:n] {
 			c.Put(0, h-n+i, line.Cut(w), w)
+		}
+		if x, up, shown := a.answers.caret(w); shown && a.panel == nil {
+			c.SetCursor(x, h-up)
 		}
 		c = c.Sub(0, 0, w, h-n)
 	}
@@ -346,6 +361,9 @@ func (a *App) footer(w int) text.Line {
 			add(text.Plain, words)
 		}
 	}
+	if a.session != nil && a.lost == nil {
+		a.warnings(add)
+	}
 	if n := a.notes.current(); n != nil {
 		role := text.Accent
 		if n.fail {
@@ -364,11 +382,28 @@ func (a *App) footer(w int) text.Line {
 	if warn {
 		role = text.Warn
 	}
-	right := text.Of(role, strings.Join(words, " · ")+" ")
-	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right.Width()+2 > w {
-		right = text.Line{} // the state is never cut
+	line := text.Line{Spans: left}
+	right := func() text.Line { return text.Of(role, strings.Join(words, " · ")+" ") }
+	for len(words) > 2 && line.Width()+right().Width() >= w {
+		words = words[:len(words)-1] // the branch, then the network
 	}
-	return text.Line{Spans: left}.Right(right, w)
+	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right().Width()+2 > w {
+		return line.Right(text.Line{}, w) // the state is never cut
+	}
+	return line.Right(right(), w)
+}
+
+// warnings are what the person must know of the bot on screen besides its state.
+func (a *App) warnings(add func(text.Role, string)) {
+	if words := a.unreadable(); words != "" {
+		add(text.Fail, words)
+	}
+	if a.judging.down {
+		add(text.Wait, "approver down")
+	}
+	if a.session.after != nil {
+		add(text.Accent, a.session.afterWords+": after this turn")
+	}
 }
 
 // shortWords are the footer's on a narrow screen.
@@ -408,10 +443,10 @@ func (a *App) taskWords() (out []string) {
 		return nil
 	}
 	count := map[live.State]int{}
-	approvals := len(b.Waits)
+	approvals := b.ForPerson()
 	for _, t := range tasks {
 		count[t.State(false)]++
-		approvals += len(t.Waits)
+		approvals += t.ForPerson()
 	}
 	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
 	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {
@@ -445,7 +480,7 @@ func (a *App) keyHints() []string {
 	case a.panel != nil:
 		return a.panel.hints()
 	case a.answers.focused:
-		return []string{"1–4 decide", "↑↓ Enter", "v whole call", "n next", "Esc back"}
+		return a.answers.hints(a)
 	case a.answers.open(a) && !a.composing().empty():
 		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
 	case a.answers.open(a):

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,8 +37,8 @@ func Try(ctx context.Context, agent string, p Provider, key string) (models []st
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	env := append(plainEnv(dir), p.Variable+"="+key)
-	c, end, err := Throwaway(ctx, agent, dir, env)
+	env := append(PlainEnv(dir), p.Variable+"="+key)
+	c, end, err := Throwaway(ctx, agent, dir, env, "--provider="+p.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +71,9 @@ func refusal(code protocol.Code) bool {
 	return false
 }
 
-// plainEnv is what a throwaway daemon gets of the caller's environment: where programs
+// PlainEnv is what a throwaway daemon gets of the caller's environment: where programs
 // are, and how the network is reached.
-func plainEnv(home string) []string {
+func PlainEnv(home string) []string {
 	env := []string{"HOME=" + home, "AGENT_STORE="}
 	for _, name := range []string{"PATH", "LANG", "TMPDIR", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if v, ok := os.LookupEnv(name); ok {
@@ -84,7 +85,7 @@ func plainEnv(home string) []string {
 
 // Throwaway starts a daemon that lives as long as the caller talks to it over its
 // standard input and output, with its store in a folder of the caller's. end ends it and
-// waits.
+// waits. One that does not come up is daemon_start_failed with its last words.
 func Throwaway(ctx context.Context, agent, dir string, env []string, args ...string) (*client.Client, func(), error) {
 	cmd := exec.CommandContext(ctx, agent, append([]string{"serve", "--store=" + filepath.Join(dir, "try.sqlite")}, args...)...)
 	cmd.Env, cmd.Dir = env, dir
@@ -98,6 +99,8 @@ func Throwaway(ctx context.Context, agent, dir string, env []string, args ...str
 	if err != nil {
 		return nil, nil, err
 	}
+	words := &lastWords{}
+	cmd.Stderr = words
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
 	}
@@ -113,11 +116,33 @@ func Throwaway(ctx context.Context, agent, dir string, env []string, args ...str
 			return conn, nil
 		},
 	}
-	return c, func() {
+	end := func() {
 		c.Close()
 		conn.Close()
 		_ = cmd.Wait() // its status tells nothing that the answers did not
-	}, nil
+	}
+	if _, err := c.Ready(ctx); err != nil {
+		end()
+		if said := words.String(); said != "" {
+			err = protocol.Fail(protocol.DaemonStartFailed, said)
+		}
+		return nil, nil, err
+	}
+	return c, end, nil
+}
+
+// lastWords keeps the first 4 KiB of what a program says on its way out.
+type lastWords struct{ strings.Builder }
+
+func (w *lastWords) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	w.Builder.Write(p[:min(len(p), max(0, most-w.Len()))])
+	return len(p), nil
+}
+
+// String is what was said, without the program's name before it.
+func (w *lastWords) String() string {
+	return strings.TrimPrefix(strings.TrimSpace(w.Builder.String()), "agent: ")
 }
 
 // pipes are a child's standard input and output as a connection.

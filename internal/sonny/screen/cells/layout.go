@@ -30,6 +30,8 @@ func (c *Cell) layout(l Look) []text.Line {
 		return c.notice(l, text.Dim)
 	case Error:
 		return c.notice(l, text.Fail)
+	case Fault:
+		return c.notice(l, text.Wait)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ type Tmux struct {
 	Inside      bool
 	Passthrough bool // allow-passthrough: sequences in an envelope reach the outer terminal
 	Clipboard   bool // set-clipboard on: tmux takes the clipboard's sequence itself
+	EscapeMS    int  // escape-time: how long tmux holds an Esc; 0 also where it does not say
 }
 
 // AskTmux asks the tmux that env names, if there is one. What it does not answer it does
@@ -33,8 +34,10 @@ func AskTmux(ctx context.Context, env func(string) string) Tmux {
 		return strings.TrimSpace(string(out))
 	}
 	pass := show("show-options", "-pAv", "-t", env("TMUX_PANE"), "allow-passthrough")
+	escape, _ := strconv.Atoi(show("show-options", "-sv", "escape-time"))
 	return Tmux{
 		Inside:      true,
+		EscapeMS:    escape,
 		Passthrough: pass == "on" || pass == "all",
 		Clipboard:   show("show-options", "-sv", "set-clipboard") == "on",
 	}
@@ -42,18 +45,26 @@ func AskTmux(ctx context.Context, env func(string) string) Tmux {
 
 // CopyRoute is how a copy reaches the clipboard through the terminal: "osc52",
 // "tmux" (tmux keeps it and hands it on), "tmux passthrough", or "" for no way at all.
-func (t *Terminal) CopyRoute() string {
+func (t *Terminal) CopyRoute() string { return CopyRoute(t.o.Env, t.o.Tmux) }
+
+// CopyRoute is that of the terminal that an environment tells of, with the tmux around.
+func CopyRoute(env func(string) string, tmux Tmux) string {
 	switch {
-	case t.plain || t.screen:
+	case plainTerm(env("TERM")) || inScreen(env):
 		return ""
-	case !t.o.Tmux.Inside:
+	case !tmux.Inside:
 		return "osc52"
-	case t.o.Tmux.Clipboard:
+	case tmux.Clipboard:
 		return "tmux"
-	case t.o.Tmux.Passthrough:
+	case tmux.Passthrough:
 		return "tmux passthrough"
 	}
 	return ""
+}
+
+// inScreen reports whether an environment is that of GNU screen.
+func inScreen(env func(string) string) bool {
+	return strings.HasPrefix(env("TERM"), "screen") && env("TMUX") == ""
 }
 
 // Copy writes a text to the terminal's clipboard. It reports whether it was written to a

@@ -4,6 +4,7 @@ import "strings"
 
 // The DEC modes that are asked about.
 const (
+	modeFocus   = 1004
 	modePaste   = 2004
 	modeSync    = 2026
 	modeUnicode = 2027
@@ -57,7 +58,7 @@ func (t *Terminal) enter() string {
 
 // questions are asked once. What every terminal answers comes last, so that what has
 // not been answered by then will not be.
-const questions = "\x1b[?2026$p\x1b[?2027$p\x1b[?2004$p\x1b[?u" + askBackground + "\x1b[c"
+const questions = "\x1b[?2026$p\x1b[?2027$p\x1b[?2004$p\x1b[?1004$p\x1b[?u" + askBackground + "\x1b[c"
 
 const askBackground = "\x1b]11;?\x07"
 

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -61,6 +60,7 @@ type Features struct {
 	Unicode  bool // it measures by grapheme cluster (mode 2027)
 	Keyboard bool // the extended keyboard protocol
 	Paste    bool // it puts brackets around a paste
+	Focus    bool // it reports when it gains and loses the focus
 }
 
 // Terminal is an open terminal. Draw, Print and the setters are for the goroutine that
@@ -102,7 +102,7 @@ func Open(o Options) (*Terminal, error) {
 	name := o.Env("TERM")
 	t := &Terminal{
 		o: o, mouse: o.Mouse, plain: plainTerm(name) || o.Lines,
-		screen: strings.HasPrefix(name, "screen") && o.Env("TMUX") == "",
+		screen: inScreen(o.Env),
 		events: make(chan Event, 1024), stop: make(chan struct{}), answered: make(chan struct{}),
 	}
 	t.o.Tmux.Inside = o.Env("TMUX") != ""
@@ -298,6 +298,8 @@ func (t *Terminal) learn(r reply, e Event) bool {
 		t.feats.Sync = true
 	case r.known && r.mode == modeUnicode:
 		t.feats.Unicode = true
+	case r.known && r.mode == modeFocus:
+		t.feats.Focus = true
 	case r.known && r.mode == modePaste:
 		t.feats.Paste = true
 	case r.done && !t.feats.Answered:

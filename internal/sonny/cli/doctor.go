@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agent/internal/place"
+	"agent/internal/sonny/config"
+	"agent/internal/sonny/connect"
+	"agent/internal/sonny/doctor"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/theme"
+
+	"github.com/spf13/cobra"
+)
+
+// doctorVerb is sonny doctor (sonny.md 19.3).
+func (a *app) doctorVerb() *cobra.Command {
+	var fix bool
+	var dial string
+	var o doctor.Options
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check that all is as it should be", Args: cobra.NoArgs,
+		Long: "Makes every check and prints a line for each: ok, warn, fail or skip. It exits with 1 where one fails.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dial != "" {
+				return doctor.Dial(cmd.Context(), dial)
+			}
+			return a.doctor(cmd.Context(), o, fix)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&a.json, "json", false, "one JSON object")
+	f.BoolVar(&fix, "fix", false, "mend what can be mended, after asking for each")
+	f.BoolVar(&o.Offline, "offline", false, "ask no provider")
+	f.BoolVar(&o.MCP, "mcp", false, "start the MCP servers too")
+	f.StringVar(&dial, "dial", "", "connect to a socket, as the sandbox's check has it done")
+	_ = f.MarkHidden("dial")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, o doctor.Options, fix bool) error {
+	if fix {
+		if err := person("sonny doctor --fix"); err != nil {
+			return err
+		}
+	}
+	if err := a.examined(ctx, &o); err != nil {
+		return err
+	}
+	d := doctor.Open(ctx, o)
+	defer d.Close()
+	r := d.Run(ctx)
+	if fix {
+		answers := bufio.NewScanner(a.stdin)
+		d.Mend(ctx, r, func(question string) bool { return a.yes(answers, question) }, a.notice)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := a.sayReport(r); err != nil {
+		return err
+	}
+	if r.Failed() {
+		return exit(exitFailed)
+	}
+	return nil
+}
+
+// yes asks on stderr, so that stdout has the report alone. No answer is no.
+func (a *app) yes(answers *bufio.Scanner, question string) bool {
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
+	if !answers.Scan() {
+		fmt.Fprintln(a.stderr)
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(answers.Text()))
+	return answer == "y" || answer == "yes"
+}
+
+// sayReport prints it: JSON, or a line for each check.
+func (a *app) sayReport(r *doctor.Report) error {
+	if a.json {
+		return a.printJSON(r)
+	}
+	for _, c := range r.Checks {
+		line := fmt.Sprintf("%-4s  %-16s  %s", c.Status, c.ID, c.Summary)
+		if c.Status != doctor.OK && c.Remedy != "" {
+			line += "  →  " + c.Remedy
+		}
+		a.say("%s", line)
+	}
+	a.say("%s", r.Overall)
+	return nil
+}
+
+// examined is what doctor looks at: as look gives it to other verbs, but that nothing is
+// made and what is wrong is no reason to stop.
+func (a *app) examined(ctx context.Context, o *doctor.Options) (err error) {
+	if o.Home, err = place.Home(); err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(o.Home); err == nil {
+		o.Home = real
+	}
+	o.Version, o.Environ, o.Companions, o.Editor = Version, os.Environ(), companionNames, a.editor()
+	home := o.Home
+	if f, err := a.locate(ctx, ""); err == nil {
+		o.Folder, o.Repo, home = f.Path, f.Repo, f.Home
+	} else if o.Folder, err = os.Getwd(); err != nil {
+		return err
+	}
+	if o.ConfigPath, err = config.Path(o.Environ); err != nil {
+		return err
+	}
+	project, projectErr := config.FindProject(home)
+	o.Config, o.Notices, o.ConfigErr = config.Resolve(config.Sources{
+		Path: o.ConfigPath, Project: project, Environ: o.Environ, Stated: a.stated(), Terminal: isTerminal(a.stdin),
+	})
+	if o.ConfigErr == nil {
+		o.ConfigErr = projectErr
+	}
+	if o.Reach, err = a.reached(o.Config, o.ConfigPath); err != nil {
+		return err
+	}
+	o.Agent, o.AgentErr = agentProgram()
+	if self, err := os.Executable(); err == nil {
+		o.Dialer = []string{self, "doctor", "--dial"}
+	}
+	o.Tmux = term.AskTmux(ctx, os.Getenv)
+	if isTerminal(a.stdin) && isTerminal(a.stdout) {
+		o.Terminal = func() (*doctor.Terminal, error) { return a.askTerminal(o.Config, o.Tmux) }
+	}
+	return nil
+}
+
+// reached is the daemon that the settings and the line name.
+func (a *app) reached(c *config.Config, path string) (connect.Options, error) {
+	target, err := a.target(c)
+	return connect.Options{Target: target, Config: path, Walls: c.Agent.Wall, Protect: c.Agent.ProtectPath}, err
+}
+
+// askTerminal opens the terminal for as long as it takes to answer.
+func (a *app) askTerminal(c *config.Config, tmux term.Tmux) (*doctor.Terminal, error) {
+	depth := theme.DepthOf(os.Getenv, a.flags.noColor)
+	t, err := term.Open(term.Options{In: os.Stdin, Out: os.Stdout, Inline: true, Tmux: tmux, Theme: theme.None(), Depth: depth})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return &doctor.Terminal{Features: t.Features(), Depth: depth, UTF8: utf8Locale(), Wide: c.TUI.AmbiguousWide}, nil
+}
