@@ -303,7 +303,7 @@ func (f *plainFront) takeBack(a *App) {
 	if a.panel != nil || a.start != nil && a.start.making {
 		return
 	}
-	if now := a.composing().text(); now != f.was && now != f.con.Text() {
+	if now := a.composing().text(); now != "" && now != f.was && now != f.con.Text() {
 		f.con.Drop()
 		f.con.Restore(now)
 		if i := slices.Index(f.sent, now); i >= 0 {
