@@ -296,7 +296,9 @@ func (a *App) soon() {
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
 	a.running.Go(func() {
-		defer a.o.Crashed()
+		if a.o.Crashed != nil {
+			defer a.o.Crashed()
+		}
 		v, err := work(a.ctx)
 		a.later(func() { done(v, err) })
 	})

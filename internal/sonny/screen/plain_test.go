@@ -28,7 +28,7 @@ func onlyLines(t *testing.T, s *sonnytest.Screen) {
 }
 
 // labels are what lines may begin with.
-var labels = regexp.MustCompile(`^(plain mode, because |session: |you: |demo\.[a-z.-]+: |thought: |tool: |result: |task: |needs you: |notice: |error: |list: |panel: |type |an empty line closes\.|no time limit|expires in |  )`)
+var labels = regexp.MustCompile(`^(plain mode, because |session: |you: |demo\.[a-z0-9.-]+: |thought: |tool: |result: |task: |needs you: |notice: |error: |list: |panel: |type |an empty line closes\.|no time limit|expires in |  )`)
 
 // labelled fails where a line has no label.
 func labelled(t *testing.T, s *sonnytest.Screen) {
@@ -197,6 +197,27 @@ func TestPlainMode(t *testing.T) {
 		labelled(t, s)
 	})
 
+	t.Run("what is refused comes back into the line", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir, "--model", "scripted/none-such")
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		wants(t, s, "no model none-such", "demo.lead is deleted")
+		s.Until("the message, ready to be sent", func(screen string) bool { return strings.Count(screen, "you: say: x") == 2 })
+		s.Keys("C-u")
+		s.Until("an empty line", func(screen string) bool { return strings.Count(screen, "you: say: x") == 1 })
+		send(s, "/model scripted/sonny")
+		send(s, "say: y")
+		s.Until("the reply", func(screen string) bool { // the first one's name may not be free yet
+			return strings.Contains(screen, "demo.lead: y") || strings.Contains(screen, "demo.lead-2: y")
+		})
+		send(s, "/nonsense")
+		s.WaitFor("no command /nonsense")
+		s.Until("the command, to be mended", func(screen string) bool { return strings.Count(screen, "you: /nonsense") == 2 })
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
 	t.Run("a history is printed from its end, and earlier entries when they are asked for", func(t *testing.T) {
 		h, dir := demo(t)
 		s := openPlain(h, dir)
@@ -204,6 +225,9 @@ func TestPlainMode(t *testing.T) {
 		for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta") {
 			send(s, "say: "+word)
 			s.WaitFor("demo.lead: " + word)
+			h.Until("rest", func() bool {
+				return strings.Contains(h.Agent("show", "--bot", "demo.lead").Stdout, `"running_turn":null`)
+			})
 		}
 		s.Keys("C-d")
 		s.Exit()

@@ -303,9 +303,12 @@ func (f *plainFront) takeBack(a *App) {
 	if a.panel != nil || a.start != nil && a.start.making {
 		return
 	}
-	if now := a.composing().text(); now != f.was && now != f.con.Text() {
+	if now := a.composing().text(); now != "" && now != f.was && now != f.con.Text() {
 		f.con.Drop()
 		f.con.Restore(now)
+		if i := slices.Index(f.sent, now); i >= 0 {
+			f.sent = slices.Delete(f.sent, i, i+1) // it was not sent
+		}
 	}
 	f.keep(a)
 }
@@ -368,7 +371,9 @@ func (f *plainFront) key(a *App, k term.Key) {
 	case k.Text == "" && !f.con.Begun() && f.chord(a, k):
 	default:
 		if done, ok := f.con.Key(k.Name, k.Text); ok {
+			a.lastKey = a.o.Now()
 			f.line(a, done)
+			return
 		}
 		f.typed(a)
 	}
