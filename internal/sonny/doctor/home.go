@@ -213,7 +213,7 @@ func (d *Doctor) providers(context.Context) finding {
 func (d *Doctor) chatgpt(context.Context) finding {
 	path := filepath.Join(d.agentDir(), "chatgpt.json")
 	text, mode, err := place.ReadOwn(path, 64<<10)
-	const again = "agent login chatgpt"
+	const again = "sonny login chatgpt"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return skipf("there is no ChatGPT sign-in")
@@ -241,7 +241,7 @@ func (d *Doctor) chatgpt(context.Context) finding {
 func (d *Doctor) models(context.Context) finding {
 	list, there, err := modelsfile.Read(filepath.Join(d.agentDir(), "models"))
 	if err != nil {
-		return fault(Fail, err, "agent models --discover writes it anew")
+		return fault(Fail, err, "sonny models --discover writes it anew")
 	}
 	set := ""
 	if d.o.Config != nil {
@@ -249,11 +249,11 @@ func (d *Doctor) models(context.Context) finding {
 	}
 	switch {
 	case !there:
-		return warn("~/.agent/models is not there: no model is offered", "agent models --discover")
+		return warn("~/.agent/models is not there: no model is offered", "sonny models --discover")
 	case set == "":
 		return okf("%s; no default is set", counted(len(list), "model"))
 	case !slices.ContainsFunc(list, func(m modelsfile.Model) bool { return m.ID == set }):
-		return warn("the default model "+set+" is not in ~/.agent/models", "sonny config set model PROVIDER/MODEL, or agent models --discover")
+		return warn("the default model "+set+" is not in ~/.agent/models", "sonny config set model PROVIDER/MODEL, or sonny models --discover")
 	}
 	return okf("%s, the default %s among them", counted(len(list), "model"), set)
 }

@@ -21,6 +21,8 @@ import (
 type Terminal interface {
 	Events() <-chan term.Event
 	Draw(*term.Frame)
+	Print([]text.Line) // in the inline mode, for good
+	Write(string)      // in the plain mode
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
@@ -35,6 +37,8 @@ type Terminal interface {
 // Options are what the screen is opened with.
 type Options struct {
 	Term   Terminal
+	Mode   Mode      // "": Full
+	Why    string    // of the plain mode: what it was chosen by
 	Kind   lead.Kind // of a bot that is made: a lead, or the home bot
 	Link   *connect.Link
 	Start  func(context.Context) error // starts the daemon again; nil: never
@@ -83,6 +87,7 @@ const resizeRest = 50 * time.Millisecond
 // App is the screen under way. Its fields belong to the loop.
 type App struct {
 	o     Options
+	front front
 	ctx   context.Context
 	world *live.World
 	ready *protocol.Ready
@@ -142,7 +147,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a := &App{o: o, front: frontOf(&o), ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	defer a.running.Wait()
@@ -168,6 +173,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
+	a.front.close(a)
 	return a.sitting(), nil
 }
 
@@ -194,7 +200,7 @@ func (a *App) loop(notes <-chan live.Note) {
 				resized = time.NewTimer(resizeRest)
 				continue
 			}
-			if !a.input(e) {
+			if !a.front.input(a, e) {
 				return
 			}
 			a.draw()
@@ -350,23 +356,20 @@ func (a *App) readBranch() {
 	})
 }
 
-// draw makes a frame and gives it to the terminal.
+// draw shows what has changed.
 func (a *App) draw() {
 	a.dirty = false
 	a.frameDue.Stop()
 	a.drawn = time.Now()
-	f := term.NewFrame(a.w, a.h)
-	a.view(f)
-	a.o.Term.Draw(f)
-	a.o.Term.Title(a.title())
+	a.front.draw(a)
 	a.tick()
 }
 
-// tick sees to it that clocks on screen go on, a second at a time, while there are any.
+// tick sees to it that what changes with time alone is drawn when it does.
 func (a *App) tick() {
 	a.clockDue.Stop()
-	if a.moving() {
-		a.clockDue.Reset(time.Second)
+	if at := a.front.due(a); !at.IsZero() {
+		a.clockDue.Reset(max(0, at.Sub(a.o.Now())))
 	}
 }
 

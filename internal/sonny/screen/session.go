@@ -391,7 +391,6 @@ func (s *session) ended(a *App, e *protocol.Event) {
 	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
 		return
 	}
-	s.tr.Void()
 	s.tr.Ended(e.Turn, d.Status, said(d.Error), said(d.Detail))
 	if s.first != nil && d.Status == protocol.StatusFailed {
 		s.first.refused(a, s, said(d.Error), said(d.Detail))
