@@ -43,19 +43,23 @@ func TestStartingOptions(t *testing.T) {
 		walls, protect []string
 	}{
 		{
-			"the default store", Options{Target: client.Target{Store: filepath.Join(home, ".agent", "state.sqlite")}},
+			"the default store",
+			Options{Target: client.Target{Store: filepath.Join(home, ".agent", "state.sqlite")}},
 			below(".agent/run"), below(".agent/rules", ".agent/triggers", ".agent/sonny", scheduler),
 		},
 		{
-			"a store elsewhere: ~/.agent itself is protected", Options{Target: client.Target{Store: "/srv/state.sqlite"}},
+			"a store elsewhere: ~/.agent itself is protected",
+			Options{Target: client.Target{Store: "/srv/state.sqlite"}},
 			below(".agent/run"), below(".agent/rules", ".agent/triggers", ".agent/sonny", scheduler, ".agent"),
 		},
 		{
-			"a store in a folder below ~/.agent counts as elsewhere", Options{Target: client.Target{Store: filepath.Join(home, ".agent", "x", "state.sqlite")}},
+			"a store in a folder below ~/.agent counts as elsewhere",
+			Options{Target: client.Target{Store: filepath.Join(home, ".agent", "x", "state.sqlite")}},
 			below(".agent/run"), below(".agent/rules", ".agent/triggers", ".agent/sonny", scheduler, ".agent"),
 		},
 		{
-			"the settings' own come last", Options{
+			"the settings' own come last",
+			Options{
 				Target: client.Target{Store: filepath.Join(home, ".agent", "state.sqlite")}, Walls: []string{"/w"}, Protect: []string{"/p"},
 				Config: "/c.toml", Limits: client.Limits{MaxActive: &active},
 			},

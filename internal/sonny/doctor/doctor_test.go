@@ -207,6 +207,12 @@ func TestEnvMode(t *testing.T) {
 	t.Run("SO-81 an env that others can read fails, and stays", func(t *testing.T) {
 		loose(t, examine(t, h, "--offline"))
 	})
+	t.Run("SO-81 sonny exec refuses it and names the path", func(t *testing.T) {
+		r := h.Sonny("exec", "x")
+		if r.Exit == 0 || !strings.Contains(r.Stderr, "env_file_permissions") || !strings.Contains(r.Stderr, path) {
+			t.Errorf("%+v", r)
+		}
+	})
 	t.Run("SO-81 --fix asks, and without a yes changes nothing", func(t *testing.T) {
 		for _, answers := range []string{"", "n\n", "\n", "nope\n"} {
 			e := examineWith(t, h, answers, "--offline", "--fix")
