@@ -30,6 +30,9 @@ const (
 
 // reach looks for the daemon and starts none.
 func (d *Doctor) reach(ctx context.Context) {
+	if d.linkErr = d.o.ReachErr; d.linkErr != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
 	o := d.o.Reach

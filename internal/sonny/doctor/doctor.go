@@ -57,7 +57,8 @@ type Options struct {
 	Repo    repo.Repo // the checkout that holds Folder; zero outside one
 	Environ []string  // as os.Environ gives it
 
-	Reach connect.Options // the daemon; it is reached and never started
+	Reach    connect.Options // the daemon; it is reached and never started
+	ReachErr error           // why it cannot be told which daemon; Reach is then a guess
 
 	// ConfigPath is config.toml's path; Config, Notices and ConfigErr are what
 	// config.Resolve gave.

@@ -287,6 +287,9 @@ func replaced(path string, with func(at string) error) func(*testing.T, *sonnyte
 		if err := with(at); err != nil {
 			t.Fatal(err)
 		}
+		if path == ".agent" { // the home's end looks for its daemon there
+			t.Cleanup(func() { os.Remove(at); os.Mkdir(at, 0o700) })
+		}
 	}
 }
 
@@ -310,6 +313,19 @@ const secretKey = "sk-" + "ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
 
 var states = []state{
 	{name: "~/.agent that others may read", make: mode(".agent", 0o755), id: "home.mode", status: doctor.Fail, says: []string{"0755", "chmod 700"}, mended: becomes(".agent", 0o700)},
+	{name: "~/.agent that is a file", make: replaced(".agent", func(at string) error { return os.WriteFile(at, nil, 0o600) }), id: "home.mode", status: doctor.Fail, says: []string{"~/.agent is no folder"}},
+	{name: "~/.agent that is a FIFO", make: replaced(".agent", fifo), id: "home.mode", status: doctor.Fail, says: []string{"~/.agent is no folder"}},
+	{name: "~/.agent that is a file: the daemon", make: replaced(".agent", fifo), id: "daemon.protocol", status: doctor.Fail, says: []string{"invalid_store_path"}},
+	{name: "~/.agent that leads nowhere", make: replaced(".agent", func(at string) error { return os.Symlink("nowhere", at) }), id: "home.mode", status: doctor.Fail, says: []string{"leads to no folder"}},
+	{name: "~/.agent that leads to another's", make: replaced(".agent", func(at string) error { return os.Symlink("/usr", at) }), id: "home.mode", status: doctor.Fail, says: []string{"not yours alone"}},
+	{name: "~/.agent that leads to a folder of one's own", make: func(t *testing.T, h *sonnytest.Home) {
+		if err := os.Rename(h.Path(".agent"), h.Path("real")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("real", h.Path(".agent")); err != nil {
+			t.Fatal(err)
+		}
+	}, id: "home.mode", status: doctor.Warn, says: []string{"is a link"}},
 	{name: "no ~/.agents", make: func(*testing.T, *sonnytest.Home) {}, id: "home.mode", status: doctor.Warn, says: []string{"~/.agents"}, mended: becomes(".agents", 0o700)},
 	{name: "~/.agents that is a file", make: writes(".agents", "x"), id: "home.mode", status: doctor.Fail, says: []string{"~/.agents is no folder"}},
 	{name: "an env that is a FIFO", make: replaced(".agent/env", fifo), id: "env.mode", status: doctor.Fail, says: []string{"~/.agent/env"}},

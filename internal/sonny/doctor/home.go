@@ -39,7 +39,7 @@ func (d *Doctor) homeMode(context.Context) finding {
 	case err != nil:
 		return failed("~/.agent cannot be looked at: "+reason(err), "see to it that ~/.agent is a folder of your own")
 	case info.Mode().Type() == fs.ModeSymlink:
-		return failed("~/.agent is a link", "put the folder itself there: what it leads to may be anybody's")
+		return d.homeLink(dir)
 	case !info.IsDir():
 		return failed("~/.agent is no folder", "move it away; sonny setup makes the folder")
 	case !mine(info):
@@ -49,6 +49,19 @@ func (d *Doctor) homeMode(context.Context) finding {
 			mend(mend{"make ~/.agent 0700?", func(context.Context) error { return place.MakePrivateDir(dir) }})
 	}
 	return d.agentsDir()
+}
+
+// homeLink is ~/.agent as a link, which the daemon follows.
+func (d *Doctor) homeLink(dir string) finding {
+	const remedy = "put the folder itself there"
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil || !info.IsDir():
+		return failed("~/.agent is a link that leads to no folder", remedy)
+	case !mine(info) || info.Mode().Perm() != 0o700:
+		return failed(fmt.Sprintf("~/.agent is a link to a folder that is not yours alone (mode %04o)", info.Mode().Perm()), remedy+", 0700")
+	}
+	return warn("~/.agent is a link to a folder of yours", remedy+": what a link leads to is easily another's")
 }
 
 func (d *Doctor) agentsDir() finding {
