@@ -143,7 +143,7 @@ func (l *Leftover) Tree() (*Tree, error) {
 	if p.git, err = git.Find(); err != nil {
 		return nil, err
 	}
-	t := &Tree{Path: l.Path, Branch: l.Branch, plan: p, begun: true} // git may have been asked
+	t := &Tree{Path: l.Path, Branch: l.Branch, plan: p, begun: true}
 	if l.Made {
 		t.GitDir = l.GitDir
 	}

@@ -65,8 +65,13 @@ func (t *Tree) Undo(ctx context.Context) error {
 	return t.plan.alone(ctx, func() error { return t.remove(ctx) })
 }
 
-// remove is Undo, while nobody else is at it.
-func (t *Tree) remove(ctx context.Context) error {
+// RemoveFolder removes the worktree with all that is in it, and keeps its branch.
+// Errors say how to remove it: worktree_failed.
+func (t *Tree) RemoveFolder(ctx context.Context) error {
+	return t.plan.alone(ctx, func() error { return t.removeFolder(ctx) })
+}
+
+func (t *Tree) removeFolder(ctx context.Context) error {
 	p := t.plan
 	_, err := p.in(ctx, "worktree", "remove", "--force", t.Path)
 	if err != nil {
@@ -74,6 +79,15 @@ func (t *Tree) remove(ctx context.Context) error {
 	}
 	if err != nil {
 		return p.failed(fmt.Sprintf("%s is left: %v; remove it with: git -C %s worktree remove --force %s", t.Path, err, quoted(p.Source), quoted(t.Path)))
+	}
+	return nil
+}
+
+// remove is Undo, while nobody else is at it.
+func (t *Tree) remove(ctx context.Context) error {
+	p := t.plan
+	if err := t.removeFolder(ctx); err != nil {
+		return err
 	}
 	if !t.begun {
 		return nil

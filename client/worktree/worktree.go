@@ -34,8 +34,8 @@ type Request struct {
 	// Base is the commit that the worktree begins at; "": HEAD.
 	Base string
 
-	// Root is the folder of the store's worktrees: RootOf, or one in it. Absolute; made
-	// when it is not there, in a folder that is.
+	// Root is the folder of the store's worktrees: RootOf, or one in it. Absolute; both
+	// are made where they are not there.
 	Root string
 
 	// Trust refuses a repository that must not be asked more than where it is: its
@@ -248,7 +248,8 @@ func (t *Tree) add(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
-	_, err := p.git.With(ctx, git.Options{Started: p.started}, p.Source, "--git-dir="+p.GitDir, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
+	_, err := p.git.With(ctx, git.Options{Started: p.started}, p.Source,
+		"--git-dir="+p.GitDir, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
 	if err == nil {
 		t.GitDir, err = t.ownGitDir()
 	}

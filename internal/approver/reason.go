@@ -27,6 +27,14 @@ const (
 	afterCheck  = "This is a failure of the check, not a finding about the action; it may be tried once more."
 )
 
+// Finding is a reason without what it tells the model to do next: what a person reads.
+func Finding(reason string) string {
+	for _, after := range []string{afterJudged, afterCheck} {
+		reason = strings.TrimSuffix(reason, " "+after)
+	}
+	return reason
+}
+
 // notReviewed is the denial of a call that no judge has spoken on.
 func notReviewed(why string) verdict {
 	return verdict{reason: sentence(why) + " " + afterCheck}

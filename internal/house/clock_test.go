@@ -20,6 +20,7 @@ var storesTimes = []string{
 	"internal/daemon/companions.go",                                                 // since when one runs, as it is told
 	"internal/cli/run.go",                                                           // a fresh bot's name
 	"internal/sonny/host/host.go",                                                   // a host's start, in the names of its steps
+	"internal/sonny/cli/usage.go",                                                   // turns since a day, by the times that are stored
 	"bench/", "demo/", "internal/fakemodel/", "internal/model/chatgpt/chatgpttest/", // no part of the product
 }
 

@@ -30,6 +30,10 @@ func Plain(script string) (commands [][]string, ok bool) {
 	}
 }
 
+// Spelled is Plain without taking anything out of a shell: the commands as the script
+// itself spells them.
+func Spelled(script string) (commands [][]string, ok bool) { return plainCommands(script) }
+
 // wrapperDirs are the folders in which a shell is the system's.
 var wrapperDirs = []string{"/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"}
 

@@ -12,6 +12,7 @@ import (
 	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/crash"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
@@ -31,10 +32,11 @@ type around struct {
 	notices []config.Notice
 	folder  *lead.Folder
 	state   config.State
-	own     bool        // the folder's own files are left out
-	tmux    term.Tmux   // around the screen; asked for that alone
-	mode    screen.Mode // of the screen, and why
-	why     string
+	own     bool      // the folder's own files are left out
+	tmux    term.Tmux // around the screen; asked for that alone
+	guard   *crash.Guard
+	mode    screen.Mode
+	why     string // of the plain mode: what it was chosen by; "" once that was said
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
@@ -198,6 +200,23 @@ func models() ([]string, error) {
 		out = append(out, m.ID)
 	}
 	return out, nil
+}
+
+// modelNotes are the notes of the models file; none where it cannot be read.
+func modelNotes() map[string]string {
+	notes := map[string]string{}
+	path, err := modelsfile.DefaultPath()
+	if err != nil {
+		return notes
+	}
+	list, _, err := modelsfile.Read(path)
+	if err != nil {
+		return notes // models said so
+	}
+	for _, m := range list {
+		notes[m.ID] = m.Note
+	}
+	return notes
 }
 
 // companions are those that the daemon keeps for Sonny.

@@ -30,17 +30,12 @@ const companionRunning protocol.Code = "companion_running"
 
 // companionVerb is what the daemon starts. It is not for people.
 func (a *app) companionVerb() *cobra.Command {
-	cmd := &cobra.Command{Use: "companion", Short: "what the daemon keeps running for Sonny", Hidden: true, Args: cobra.NoArgs, RunE: groupHelp}
+	cmd := &cobra.Command{Use: "companion", Short: "what the daemon keeps running for Sonny", Hidden: true, Args: cobra.NoArgs, RunE: needsOne}
 	cmd.AddCommand(
 		a.companion("approver", (*companion).approve),
 		a.companion("toolhost", (*companion).serveTools),
 	)
 	return cmd
-}
-
-// groupHelp is of a verb that needs another word.
-func groupHelp(cmd *cobra.Command, _ []string) error {
-	return usagef("%s needs one more word; %s --help lists them", cmd.CommandPath(), cmd.CommandPath())
 }
 
 func (a *app) companion(name string, serve func(*companion, context.Context) error) *cobra.Command {
@@ -185,7 +180,7 @@ func (c *companion) hostSettings(folder string) (host.Settings, error) {
 // opened it without its files.
 func (c *companion) forFolder(folder string) (*config.Config, error) {
 	cfg, err := c.watch.Config()
-	without, trustErr := host.WithoutFiles(filepath.Join(c.agent, "sonny"), folder)
+	without, trustErr := config.OpenedWithout(filepath.Join(c.agent, "sonny", "trust.json"), folder)
 	if err != nil || trustErr != nil || without {
 		return cfg, errors.Join(err, trustErr)
 	}

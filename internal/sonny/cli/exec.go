@@ -310,7 +310,7 @@ func (a *app) ground(ctx context.Context, cmd *cobra.Command, f *execFlags, row 
 	freshSkills(w)
 	g := &headless.Ground{
 		Folder: w.folder, Book: lead.BookIn(w.sonny), Store: w.target.Store, Model: w.config.Model, Effort: w.config.Effort,
-		Prices: usage.PricesOf(w.config.Pricing), Rules: w.rules, NoSetup: f.ownOnly,
+		Prices: usage.PricesOf(w.config.Pricing), Rules: w.rules().Read, NoSetup: f.ownOnly,
 		Compose: func(folder *lead.Folder, project, role string) (*instructions.Composed, error) {
 			there := *w
 			there.folder = folder

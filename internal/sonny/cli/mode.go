@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"os"
+
 	"agent/internal/sonny/config"
+	"agent/internal/sonny/crash"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/theme"
 )
 
 // mode is how the screen is drawn, and by what that was decided (sonny.md 2 and 14). A
@@ -27,4 +32,46 @@ func mode(c *config.Config, env func(string) string) (m screen.Mode, why string,
 		return screen.Plain, "TERM=dumb", nil
 	}
 	return m, "tui.screen = " + string(m), nil
+}
+
+// openTerminal opens the terminal for the mode that holds.
+func (a *app) openTerminal(w *around) (t *term.Terminal, err error) {
+	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
+		return nil, err
+	}
+	w.guard = &crash.Guard{Dir: w.sonny, Version: Version, Out: a.stderr}
+	o := a.terminal(w)
+	o.Crashed = w.guard.Catch
+	w.guard.Restore = func() {}
+	if t, err = term.Open(o); err == nil {
+		w.guard.Restore = t.Close
+	}
+	return t, err
+}
+
+// terminal are the options of the terminal itself.
+func (a *app) terminal(w *around) term.Options {
+	tui := &w.config.TUI
+	return term.Options{
+		In: os.Stdin, Out: os.Stdout, Inline: w.mode == screen.Inline, Lines: w.mode == screen.Plain,
+		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
+		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
+	}
+}
+
+// asking is the terminal for what is asked before there is a daemon: in the plain mode
+// one that reads screens out as lines. end must be called before the terminal is used
+// for anything else.
+func (w *around) asking(t *term.Terminal) (asked screen.Terminal, end func()) {
+	if w.mode != screen.Plain {
+		return t, func() {}
+	}
+	aloud := screen.ReadAloud(t, w.why)
+	return aloud, func() {
+		aloud.Close()
+		if aloud.Spoke() {
+			w.why = ""
+		}
+	}
 }

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/client"
 	"agent/client/termsafe"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/host/questions"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/notify"
@@ -63,14 +66,13 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
-	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
-		return err
-	}
-	t, err := term.Open(a.terminal(w, w.mode))
+	t, err := a.openTerminal(w)
 	if err != nil {
 		return err
 	}
+	defer w.guard.Watch()()
 	sitting, err := func() (*screen.Sitting, error) {
+		defer w.guard.Catch()
 		defer t.Close()
 		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
 			return nil, err
@@ -89,14 +91,16 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 // the screen goes on.
 func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, error) {
 	a.looks(w, t)(t.Background())
+	asked, end := w.asking(t)
+	defer end()
 	if there, err := w.hasProvider(); err != nil && !w.socket {
 		return false, err
 	} else if !there && !w.socket {
-		if err := a.setupScreen(ctx, w, t); err != nil {
+		if err := a.setupScreen(ctx, w, asked); err != nil {
 			return false, err
 		}
 	}
-	goesOn, err := a.askTrust(ctx, w, t)
+	goesOn, err := a.askTrust(ctx, w, asked)
 	if err != nil || !goesOn {
 		return false, err
 	}
@@ -117,6 +121,9 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	defer link.Close()
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	options.Mode, options.Why, options.Crashed = w.mode, w.why, w.guard.Catch
+	options.Questions = asked(link.Client, w.sonny)
+	options.PlanTask = w.planTask(link, options.Settings)
 	if options.Bot = o.bot; o.notice != "" {
 		options.Notices = append(options.Notices, o.notice)
 	}
@@ -127,7 +134,6 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		}
 		return err
 	}
-	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
@@ -152,7 +158,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		settings.Home()
 	}
 	return &screen.Options{
-		Kind: kind, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Kind: kind, Own: w.own, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
 		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
 		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {
@@ -162,7 +168,10 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 			}
 			return c.Text, parts(c), nil
 		},
-		Rules:       func(bot int64) *protocol.Rules { return w.rules(bot) },
+		Rules: w.rules(),
+		Kept:  w.sonny, ModelNotes: modelNotes(),
+		Bang: w.config.TUI.Bang, EnterNewline: w.config.TUI.Enter == "newline",
+		QueueFirst: w.config.TUI.WhileRunning == "queue", Editor: w.config.TUI.Editor,
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
@@ -171,6 +180,23 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// asked are the open questions of bots, as the tool host keeps them.
+func asked(c *client.Client, sonny string) screen.Questions {
+	return func(ctx context.Context) ([]screen.Question, error) {
+		list, err := questions.Open(ctx, c)
+		out := make([]screen.Question, 0, len(list))
+		for _, q := range list {
+			out = append(out, screen.Question{
+				ID: q.ID(), Bot: q.Bot, Text: q.Text, Choices: q.Choices, Multiple: q.Multiple, FreeText: q.FreeText, Announced: q.Announced,
+				Answer: func(r screen.Reply) error {
+					return questions.Answer(sonny, q, questions.Reply{Choices: r.Choices, Text: r.Text, NotNow: r.NotNow})
+				},
+			})
+		}
+		return out, err
+	}
 }
 
 // notifications are the settings of them, with the route that this terminal takes.
@@ -199,20 +225,9 @@ func (w *around) picked(model string) {
 	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
-// rules are the person's command rules, and those of a session.
-func (w *around) rules(bot int64) *protocol.Rules {
-	return lead.ReadRules(filepath.Join(w.agent, "rules"), filepath.Join(w.sonny, "rules", fmt.Sprintf("%d.rules", bot)))
-}
-
-// terminal are the options of the terminal itself.
-func (a *app) terminal(w *around, m screen.Mode) term.Options {
-	tui := &w.config.TUI
-	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
-		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
-		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
-		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
-	}
+// rules is where the person's command rules are kept, and those of sessions.
+func (w *around) rules() allow.Place {
+	return allow.Place{Rules: filepath.Join(w.agent, "rules"), Sessions: filepath.Join(w.sonny, "rules")}
 }
 
 // looks sets the terminal's theme by the setting and by what the terminal says of its

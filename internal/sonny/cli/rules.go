@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,13 +11,11 @@ import (
 	"agent/client/termsafe"
 	"agent/internal/place"
 	"agent/internal/rules"
+	"agent/internal/sonny/allow"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
 )
-
-// rulesFile is the file, among those of ~/.agent/rules, that Sonny writes.
-const rulesFile = "sonny.rules"
 
 // rulesVerb is sonny rules: the person's command rules (sonny.md 4).
 func (a *app) rulesVerb() *cobra.Command {
@@ -127,94 +124,37 @@ func (a *app) sayRules(shown []shownRule) {
 // decisions are those that a rule may have.
 var decisions = []string{rules.Allow.String(), rules.Prompt.String(), rules.Forbidden.String()}
 
-// ruleLine is a rule in the language of rule files.
-func ruleLine(decision string, words []string, why string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = strconv.Quote(w)
-	}
-	line := "prefix_rule(pattern=[" + strings.Join(quoted, ", ") + "], decision=" + strconv.Quote(decision)
-	if why != "" {
-		line += ", justification=" + strconv.Quote(why)
-	}
-	return line + ")\n"
-}
-
 func (a *app) rulesAdd(decision string, words []string, why string) error {
 	if !slices.Contains(decisions, decision) {
 		return usagef("%q is no decision: allow, prompt or forbidden", decision)
 	}
-	line := ruleLine(decision, words, why)
-	dir, err := rulesDir()
+	place, err := rulesPlace()
 	if err != nil {
 		return err
 	}
-	err = changeRules(dir, func(text string) (string, error) {
-		if slices.Contains(strings.SplitAfter(text, "\n"), line) {
-			return text, nil
-		}
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			text += "\n"
-		}
-		return text + line, nil
-	})
-	if err == nil {
-		a.notice("bots have it from their next message on, while a screen or the tool host runs")
+	if err := place.Add(allow.Everywhere, 0, allow.Rule{Decision: decision, Words: words, Why: why}); err != nil {
+		return err
 	}
-	return err
+	a.notice("bots have it from their next message on, while a screen or the tool host runs")
+	return nil
 }
 
-// changeRules changes Sonny's file of rules. One that would not check is not written.
-func changeRules(dir string, change func(string) (string, error)) error {
+// rulesPlace is where the person's rules are kept. ~/.agent is there afterwards.
+func rulesPlace() (allow.Place, error) {
 	if _, err := place.MakeAgentDir(); err != nil {
-		return err
+		return allow.Place{}, err
 	}
-	if err := place.MakePrivateDir(dir); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, rulesFile)
-	lock, err := place.WaitLock(path + ".lock")
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	old, _, err := place.ReadOwn(path, protocol.MaxRuleText)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	text, err := change(string(old))
-	if err != nil || text == string(old) {
-		return err
-	}
-	read, err := client.ReadRules(dir)
-	if err != nil {
-		return err
-	}
-	if err := wouldCheck(read, text); err != nil {
-		return err
-	}
-	return place.WritePrivate(path, []byte(text))
-}
-
-// wouldCheck refuses a text of Sonny's file with which the whole would not be read.
-func wouldCheck(read *protocol.Rules, text string) error {
-	i := slices.IndexFunc(read.Files, func(f protocol.RuleFile) bool { return f.Name == rulesFile })
-	if i < 0 {
-		read.Files = append(read.Files, protocol.RuleFile{Name: rulesFile})
-		i = len(read.Files) - 1
-	}
-	read.Files[i].Text = text
-	_, err := parseRules(read)
-	return err
+	dir, err := rulesDir()
+	return allow.Place{Rules: dir}, err
 }
 
 func (a *app) rulesRemove(decision string, words []string) error {
-	dir, err := rulesDir()
+	place, err := rulesPlace()
 	if err != nil {
 		return err
 	}
-	beginning := strings.TrimSuffix(ruleLine(decision, words, ""), ")\n")
-	return changeRules(dir, func(text string) (string, error) {
+	beginning := allow.Rule{Decision: decision, Words: words}.Beginning()
+	return place.Change(allow.Everywhere, 0, func(text string) (string, error) {
 		lines := strings.SplitAfter(text, "\n")
 		kept := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 			rest, ok := strings.CutPrefix(line, beginning)
@@ -222,7 +162,7 @@ func (a *app) rulesRemove(decision string, words []string) error {
 		})
 		if len(kept) == len(lines) {
 			return "", usagef("%s holds no rule %s %s; sonny rules list says where each stands, and other files are yours to edit",
-				filepath.Join(dir, rulesFile), decision, strings.Join(words, " "))
+				place.File(allow.Everywhere, 0), decision, strings.Join(words, " "))
 		}
 		return strings.Join(kept, ""), nil
 	})

@@ -16,7 +16,6 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/keys"
-	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/setup"
 	"agent/protocol"
 
@@ -208,7 +207,7 @@ func (w *around) hasProvider() (bool, error) {
 }
 
 // setupScreen shows the first-run screen. Leaving it without a provider is not_set_up.
-func (a *app) setupScreen(ctx context.Context, w *around, t *term.Terminal) error {
+func (a *app) setupScreen(ctx context.Context, w *around, t screen.Terminal) error {
 	agent, err := agentProgram()
 	if err != nil {
 		return err
@@ -237,17 +236,17 @@ func (a *app) setupAlone(ctx context.Context, w *around) error {
 	if err := a.needsTerminal(); err != nil {
 		return err
 	}
-	m, _, err := mode(w.config, os.Getenv)
+	t, err := a.openTerminal(w)
 	if err != nil {
 		return err
 	}
-	t, err := term.Open(a.terminal(w, m))
-	if err != nil {
-		return err
-	}
+	defer w.guard.Watch()()
+	defer w.guard.Catch()
 	defer t.Close()
 	a.looks(w, t)(t.Background())
-	return a.setupScreen(ctx, w, t)
+	asked, end := w.asking(t)
+	defer end()
+	return a.setupScreen(ctx, w, asked)
 }
 
 // signIn runs agent login chatgpt on the terminal.

@@ -292,7 +292,7 @@ func TestTheCord(t *testing.T) {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	h := demo(t)
-	file := h.Path(".agent", "rules", rulesFile)
+	file := h.Path(".agent", "rules", "sonny.rules")
 	t.Run("one is added once, listed, tried and taken out", func(t *testing.T) {
 		ok(t, h, "rules", "add", "allow", "git", "push", "--force")
 		ok(t, h, "rules", "add", "allow", "git", "push", "--force")
@@ -306,7 +306,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s: %+v", script, d)
 			}
 		}
-		if out := ok(t, h, "rules", "test", "--", "rm", "a file"); !strings.HasPrefix(out, "forbidden") || !strings.Contains(out, rulesFile+":2") {
+		if out := ok(t, h, "rules", "test", "--", "rm", "a file"); !strings.HasPrefix(out, "forbidden") || !strings.Contains(out, "sonny.rules"+":2") {
 			t.Errorf("%s", out)
 		}
 		ok(t, h, "rules", "rm", "forbidden", "rm")

@@ -46,6 +46,13 @@ func TrustOf(path, folder string) (*Answer, *Notice, error) {
 	return nil, nil, nil
 }
 
+// OpenedWithout reports whether the person opened a folder without its own files. A
+// folder that they were not asked about is none of those.
+func OpenedWithout(path, folder string) (bool, error) {
+	answer, _, err := TrustOf(path, folder)
+	return answer != nil && !answer.Use, err
+}
+
 // Trust keeps an answer for a folder, with the digest of its setup as it is now. A
 // setup that cannot be read can only be answered with no.
 func Trust(path, folder string, use bool) (*Notice, error) {

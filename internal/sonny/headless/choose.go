@@ -329,7 +329,7 @@ func (r *run) prepare(ctx context.Context, stats *protocol.Stats) error {
 // freshRules sends the command rules that hold now to a session that is taken up. A bot
 // that another's rules bind has none of its own.
 func (r *run) freshRules(ctx context.Context) error {
-	err := lead.SendRules(ctx, r.c, r.bot, r.Rules(r.bot.ID))
+	_, err := lead.SendRules(ctx, r.c, r.bot, r.Rules(r.bot.ID))
 	if errors.Is(err, protocol.RulesInherited) {
 		return nil
 	}

@@ -5,12 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"agent/client"
-	"agent/client/instructions"
 	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/skill"
 	"agent/protocol"
 )
 
@@ -101,54 +98,16 @@ func (h *host) starter(c *Call, log *callLog) (*lead.TaskStarter, error) {
 	}
 	s := &lead.TaskStarter{
 		Client: h.Client, Store: h.Store, Sonny: h.sonny, Lead: c.bot, Project: project, Turn: c.Turn,
-		Settings: c.set.Lead, Compose: composer(h.Home, c.set.HiddenSkill),
-		Keys: keyVariables(h.ready), Output: log,
+		Settings: c.set.Lead, Compose: lead.TaskComposer(h.Home, c.set.HiddenSkill),
+		Keys: lead.KeyVariables(h.ready), Output: log,
+	}
+	if kept := h.session(c.BotID); kept != nil {
+		s.Repo = kept.Repo
 	}
 	if c.bot.Workspace != nil {
-		s.NoFolderFiles, err = withoutFiles(h.sonny, *c.bot.Workspace)
+		s.NoFolderFiles, err = config.OpenedWithout(filepath.Join(h.sonny, "trust.json"), *c.bot.Workspace)
 	}
 	return s, err
-}
-
-// withoutFiles reports whether the person opened a folder without its own files
-// (sonny.md 3.5).
-func withoutFiles(sonny, folder string) (bool, error) {
-	answer, _, err := config.TrustOf(filepath.Join(sonny, "trust.json"), folder)
-	return answer != nil && !answer.Use, err
-}
-
-// composer composes tasks' instructions: the one place that says of what.
-func composer(home string, hidden []string) func(lead.TaskText) (*instructions.Composed, error) {
-	return func(t lead.TaskText) (*instructions.Composed, error) {
-		if t.NoFiles {
-			t.Workspace, t.Source = "/", "" // nothing of the folder's: the person's own files alone
-		}
-		return skill.Compose(skill.Options{
-			Workspace: t.Workspace, Source: t.Source, Home: home, Project: t.Project, Role: t.Role, Disabled: hidden,
-		})
-	}
-}
-
-// Composer is composer for whoever starts tasks as the person does.
-func Composer(home string, hidden []string) func(lead.TaskText) (*instructions.Composed, error) {
-	return composer(home, hidden)
-}
-
-// WithoutFiles is withoutFiles for them.
-func WithoutFiles(sonny, folder string) (bool, error) { return withoutFiles(sonny, folder) }
-
-// KeyVariables are those that a setup does not get: of the providers that the
-// environment names, and of those that the daemon has.
-func KeyVariables(ready *protocol.Ready) []string { return keyVariables(ready) }
-
-func keyVariables(ready *protocol.Ready) []string {
-	keys := client.KeyVariables(strings.Fields(os.Getenv("AGENT_PROVIDER")))
-	for _, p := range ready.Providers {
-		if p.KeyEnv != "" {
-			keys = append(keys, p.KeyEnv)
-		}
-	}
-	return keys
 }
 
 // callLog is what a call's setup prints: its last part, in a file beside the note, where

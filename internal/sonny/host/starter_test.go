@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"agent/internal/sonny/host"
 	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
@@ -16,7 +15,7 @@ import (
 func (d *desk) starter(bot *protocol.Bot) *lead.TaskStarter {
 	return &lead.TaskStarter{
 		Client: d.c, Store: d.Path(".agent", "state.sqlite"), Sonny: d.sonny(), Lead: bot, Project: lead.ProjectOf(bot.Name),
-		Settings: lead.DefaultSettings(), Compose: host.Composer(d.Dir, nil),
+		Settings: lead.DefaultSettings(), Compose: lead.TaskComposer(d.Dir, nil),
 	}
 }
 
@@ -188,7 +187,7 @@ func TestANestedRepositoryIsNotTrusted(t *testing.T) {
 		bot := d.lead(dir, lead.Auto)
 		yes := true
 		_, err := d.starter(bot).Resolve(d.ctx, lead.TaskRequest{Name: "a", Brief: "say: hi", Folder: "nested", Worktree: &yes})
-		if !errors.Is(err, protocol.WorktreeNeedsGit) {
+		if !errors.Is(err, protocol.WorktreeNeedsGit) || !strings.Contains(err.Error(), "is configured by") {
 			t.Errorf("%v", err)
 		}
 		start, err := d.starter(bot).Resolve(d.ctx, lead.TaskRequest{Name: "a", Brief: "say: hi", Folder: "nested"})
@@ -203,6 +202,30 @@ func TestANestedRepositoryIsNotTrusted(t *testing.T) {
 			t.Error("a program of its config ran")
 		}
 	})
+}
+
+func TestAFolderMadeToLookLikeAGitFolderIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	dir := d.Repo("demo", map[string]string{"f": "x"})
+	extra, ran := d.Path("extra"), d.Path("ran")
+	if err := os.Mkdir(extra, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bot := d.lead(dir, lead.Auto, func(p *lead.Plan) { p.Settings.WritableRoots = []string{extra} })
+	// What a command of the lead's could do: a git folder in a folder that it may write.
+	d.Git(dir, "init", "--quiet", "--bare", extra)
+	d.Git(extra, "config", "core.bare", "false")
+	d.Git(extra, "config", "core.worktree", filepath.Join(dir, "sub"))
+	d.Git(extra, "config", "filter.evil.clean", "touch "+ran+"; cat")
+	d.Git(extra, "config", "filter.evil.smudge", "touch "+ran+"; cat")
+	d.Write("demo/sub/.git", "gitdir: "+extra+"\n")
+	d.Write("demo/sub/.gitattributes", "* filter=evil\n")
+	yes := true
+	_, err := d.starter(bot).Resolve(d.ctx, lead.TaskRequest{Name: "a", Brief: "say: hi", Folder: "sub", Worktree: &yes})
+	if !errors.Is(err, protocol.WorktreeNeedsGit) || !strings.Contains(err.Error(), "is configured by "+extra) || there(ran) {
+		t.Errorf("%v, ran: %v", err, there(ran))
+	}
 }
 
 func TestASetupThatChangesWhileTheStepWaits(t *testing.T) {

@@ -3,7 +3,6 @@ package lead
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -165,16 +164,17 @@ func (p *Plan) CheckOnly() error {
 	return nil
 }
 
-// SendRules gives a session the command rules that hold now. Those that the daemon
-// cannot parse become the mark that refuses every command.
-func SendRules(ctx context.Context, c *client.Client, bot *protocol.Bot, rules *protocol.Rules) error {
+// SendRules gives a lead the person's command rules, by which its tasks go as well
+// (sonny.md 4). Rules that the daemon cannot parse become the mark that refuses every
+// command, with what it says is wrong as the reason.
+func SendRules(ctx context.Context, c *client.Client, bot *protocol.Bot, rules *protocol.Rules) (*protocol.Bot, error) {
 	change := &protocol.Configure{Bot: bot.Name, BotID: bot.ID, Rules: protocol.Set(*rules)}
-	_, err := c.Configure(ctx, change)
+	record, err := c.Configure(ctx, change)
 	if refusedRules(err) {
 		change.Rules = protocol.Set(*client.UnreadableRules(err))
-		_, err = c.Configure(ctx, change)
+		record, err = c.Configure(ctx, change)
 	}
-	return err
+	return record, err
 }
 
 func makeDirs(dirs ...string) error {
@@ -188,25 +188,4 @@ func makeDirs(dirs ...string) error {
 
 func refusedRules(err error) bool {
 	return errors.Is(err, protocol.InvalidRules) || errors.Is(err, protocol.RulesLimit)
-}
-
-// sessionRules is the name of the file of rules that hold for one session.
-const sessionRules = "session.rules"
-
-// ReadRules are the person's command rules, with those of one session where its file
-// is there (sonny.md 4). What cannot be read is the mark that refuses every command.
-func ReadRules(dir, session string) *protocol.Rules {
-	rules, err := client.ReadRules(dir)
-	if err != nil {
-		return client.UnreadableRules(err)
-	}
-	text, err := os.ReadFile(session)
-	switch {
-	case session == "" || errors.Is(err, os.ErrNotExist):
-		return rules
-	case err != nil:
-		return client.UnreadableRules(err)
-	}
-	rules.Files = append(rules.Files, protocol.RuleFile{Name: sessionRules, Text: string(text)})
-	return rules
 }

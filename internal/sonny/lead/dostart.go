@@ -39,14 +39,14 @@ func (t *TaskStart) carryOut(ctx context.Context, h *held) (*TaskStarted, error)
 	}
 	text, err := t.by.Compose(t.textOf(tree))
 	if err != nil {
-		return nil, undone(tree, err)
+		return nil, t.undone(tree, err)
 	}
 	bot, err := t.makeBot(ctx, tree, text)
 	if err != nil {
 		if protocol.CodeOf(err) == outcomeUnknown {
 			return nil, err // the next start of the tool host settles it
 		}
-		return nil, undone(tree, err)
+		return nil, t.undone(tree, err)
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), answersWithin)
 	defer cancel()
@@ -82,8 +82,12 @@ func (t *TaskStart) makeTree(ctx context.Context, h *held) (*worktree.Tree, erro
 		return nil, err
 	}
 	h.Tree.Made, h.Tree.Path = true, tree.Path
-	if err := h.write(); err != nil {
-		return nil, undone(tree, err)
+	err = h.write()
+	if err == nil {
+		err = t.recordTree(tree)
+	}
+	if err != nil {
+		return nil, t.undone(tree, err)
 	}
 	if t.Setup == nil {
 		return tree, nil
@@ -93,7 +97,7 @@ func (t *TaskStart) makeTree(ctx context.Context, h *held) (*worktree.Tree, erro
 		Shown: t.Setup, Scratch: scratchOf(t.held.path), Started: t.started,
 	})
 	if err != nil {
-		return nil, undone(tree, err)
+		return nil, t.undone(tree, err)
 	}
 	return tree, nil
 }
@@ -162,7 +166,7 @@ func (t *TaskStart) withdraw(ctx context.Context, tree *worktree.Tree, bot *prot
 	if err := t.remove(ctx, bot, err); protocol.CodeOf(err) == outcomeUnknown {
 		return err
 	}
-	return undone(tree, err)
+	return t.undone(tree, err)
 }
 
 // lost reports whether an answer was lost: the request may have been carried out.
@@ -177,9 +181,10 @@ func unknown(bot string, err error) error {
 
 // undone is err, after which nothing of a worktree is left; or what is. Without a
 // worktree there is nothing.
-func undone(tree *worktree.Tree, err error) error {
+func (t *TaskStart) undone(tree *worktree.Tree, err error) error {
 	if tree == nil {
 		return err
 	}
+	forgetTree(t.by.Sonny, t.by.Store, t.Bot)
 	return tree.Undone(err)
 }

@@ -215,3 +215,22 @@ func TestTasksOfALead(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestATasksNameIsMadeOfItsBrief(t *testing.T) {
+	t.Parallel()
+	for brief, want := range map[string]string{
+		"say: hi there friend":                       "say-hi-there-friend",
+		"Fix the login, and then everything else":    "fix-the-login-and-then",
+		"Donaudampfschifffahrtsgesellschaftskapitän": "donaudampfschifffahrtsge",
+		"漢字": "task",
+		"":   "task",
+	} {
+		if got := TaskName(brief, func(string) bool { return false }); got != want {
+			t.Errorf("%q: %s, wanted %s", brief, got, want)
+		}
+	}
+	taken := map[string]bool{"a-b": true, "a-b-2": true}
+	if got := TaskName("a b", func(name string) bool { return taken[name] }); got != "a-b-3" {
+		t.Error(got)
+	}
+}

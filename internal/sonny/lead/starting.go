@@ -191,6 +191,7 @@ func settleMarker(ctx context.Context, c *client.Client, path string) (*TaskStar
 	case err == nil && m.made(bot):
 		done, err = m.finish(ctx, c, bot)
 	case err == nil || errors.Is(err, protocol.BotNotFound):
+		forgetTree(filepath.Dir(filepath.Dir(path)), m.Store, m.Bot)
 		err = m.undo(ctx)
 	}
 	if err != nil {
@@ -212,8 +213,10 @@ func (m *marker) made(b *protocol.Bot) bool {
 func (m *marker) finish(ctx context.Context, c *client.Client, b *protocol.Bot) (*TaskStarted, error) {
 	got, err := c.Submit(ctx, m.request())
 	if err != nil && protocol.CodeOf(err) != "" && !errors.Is(err, protocol.DaemonDisconnected) {
-		return &TaskStarted{Bot: b.Name, BotID: b.ID, Workspace: *b.Workspace, Branch: m.Tree.Branch, Setup: m.Setup,
-			Note: "its brief was not taken: " + err.Error()}, nil
+		return &TaskStarted{
+			Bot: b.Name, BotID: b.ID, Workspace: *b.Workspace, Branch: m.Tree.Branch, Setup: m.Setup,
+			Note: "its brief was not taken: " + err.Error(),
+		}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"agent/client/worktree"
 	"agent/internal/place"
 	"agent/internal/sonny/host/tools"
+	"agent/internal/sonny/repo"
 	"agent/protocol"
 )
 
@@ -44,7 +45,8 @@ type TaskStarter struct {
 	Sonny   string        // ~/.agent/sonny
 	Lead    *protocol.Bot // as it is now
 	Project string
-	Turn    int64 // the lead's that asks; 0: the person does
+	Turn    int64     // the lead's that asks; 0: the person does
+	Repo    repo.Repo // the lead's, as it was found when the lead was made; none: not known
 
 	Settings Settings
 
@@ -281,7 +283,8 @@ func (s *TaskStarter) mayHaveTrees() error {
 
 // trust refuses a repository whose git folder a sandboxed agent could have configured:
 // a checkout runs the filters that its config names, as the person (sonny.md 5.1).
-// The sandbox keeps the .git at the top of a root, and a git folder that is a root.
+// The sandbox keeps the .git at the top of a root, and a git folder that was given as a
+// root. A plain folder that was given may have been made to look like one since.
 func (s *TaskStarter) trust(p *worktree.Plan) error {
 	if !s.confined() {
 		return nil
@@ -290,7 +293,8 @@ func (s *TaskStarter) trust(p *worktree.Plan) error {
 	for _, root := range append(s.writable(), *s.Lead.Workspace) {
 		top := filepath.Join(root, ".git")
 		info, err := os.Lstat(top)
-		if own && (p.Common == root || p.Common == top && err == nil && info.IsDir()) {
+		given := p.Common == root && (filepath.Base(root) == ".git" || p.Common == s.Repo.Common)
+		if own && (given || p.Common == top && err == nil && info.IsDir()) {
 			return nil
 		}
 	}

@@ -42,6 +42,8 @@ type Bot struct {
 
 	Waits map[string]protocol.RequestedCall // calls and steps that wait for a verdict, by call and step
 
+	Questions int // that it asks the person; whoever reads them sets it
+
 	Queue []Turn // those in line, in order
 
 	Usage    protocol.Usage // of the newest call
@@ -61,6 +63,7 @@ type Turn struct {
 	Request string
 	Steer   bool
 	Prompt  string // as far as it is known
+	Cut     bool   // the prompt is its beginning alone
 	From    string // another bot's name, or an origin; "" for the person
 }
 
@@ -69,7 +72,7 @@ func (b *Bot) State(paused bool) State {
 	switch {
 	case paused:
 		return Paused
-	case len(b.Waits) > 0:
+	case b.ForPerson() > 0:
 		return NeedsYou
 	case b.Turn != 0 && (!b.Until.IsZero() || b.Retry != nil):
 		return HeldUp
@@ -85,6 +88,21 @@ func (b *Bot) State(paused bool) State {
 		return Done
 	}
 	return Idle
+}
+
+// judgeTag is the gate that the automatic approver answers: what waits there waits for
+// nobody else.
+const judgeTag = "auto"
+
+// ForPerson is how many calls, steps and questions wait for the person.
+func (b *Bot) ForPerson() int {
+	n := b.Questions
+	for _, c := range b.Waits {
+		if slices.ContainsFunc(c.Gates, func(tag string) bool { return tag != judgeTag }) {
+			n++
+		}
+	}
+	return n
 }
 
 func (b *Bot) failed() bool {
@@ -208,16 +226,24 @@ func (b *Bot) runs(turn *int64, now time.Time) {
 	}
 }
 
-// Line takes a bot's queued turns, which its records list.
+// Line takes a bot's turns as they were listed, which may be older than events that came
+// meanwhile: of a bot that events have spoken of it takes what the messages say, and of
+// another one what is in line, too.
 func (w *World) Line(bot string, turns []protocol.Turn) {
 	b := w.byName[bot]
-	if b == nil || w.told[bot] {
+	if b == nil {
 		return
 	}
-	b.Queue = nil
+	fresh := !w.told[bot]
+	if fresh {
+		b.Queue = nil
+	}
 	for _, t := range turns {
-		if t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady {
-			b.Queue = append(b.Queue, Turn{ID: t.Turn, Request: t.RequestID, Prompt: t.Prompt, From: sender(t.From, t.Origin), Steer: t.Delivery == protocol.Steer})
+		q := Turn{ID: t.Turn, Request: t.RequestID, Prompt: t.Prompt, Cut: t.PromptTruncated, From: sender(t.From, t.Origin), Steer: t.Delivery == protocol.Steer}
+		if i := slices.IndexFunc(b.Queue, func(q Turn) bool { return q.ID == t.Turn }); i >= 0 {
+			b.Queue[i] = q
+		} else if fresh && (t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady) {
+			b.Queue = append(b.Queue, q)
 		}
 	}
 }

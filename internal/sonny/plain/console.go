@@ -124,6 +124,9 @@ func (c *Console) flush() {
 	c.waiting = nil
 }
 
+// Hide has stars stand for what is typed from now on, or not.
+func (c *Console) Hide(on bool) { c.line.hidden = on }
+
 // Begun reports whether a line is begun.
 func (c *Console) Begun() bool { return c.line.begun() }
 

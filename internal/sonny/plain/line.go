@@ -20,8 +20,9 @@ type part struct {
 
 // line is the line that is being typed, echoed as it is typed.
 type line struct {
-	above string // what was typed before, of a message of several lines
-	parts []part
+	hidden bool   // what is typed is a secret, and stars stand for it
+	above  string // what was typed before, of a message of several lines
+	parts  []part
 }
 
 // begun reports whether there is something that Enter would send.
@@ -57,6 +58,9 @@ func (l *line) typed(s string) (echo string) {
 	}
 	for cluster := range text.Clusters(strings.ReplaceAll(s, "\t", " ")) {
 		shown := termsafe.OneLine(cluster)
+		if l.hidden {
+			shown = "*"
+		}
 		l.parts = append(l.parts, part{cluster, shown, text.Width(shown)})
 		echo += shown
 	}
@@ -100,7 +104,7 @@ func (l *line) cleared() (echo string) {
 	for _, p := range l.parts {
 		width += p.width
 	}
-	*l = line{}
+	*l = line{hidden: l.hidden}
 	return rub(width)
 }
 
@@ -117,6 +121,6 @@ func (l *line) ended() (message string, ok bool) {
 		l.above, l.parts = strings.TrimSuffix(message, `\`)+"\n", nil
 		return "", false
 	}
-	*l = line{}
+	*l = line{hidden: l.hidden}
 	return message, true
 }

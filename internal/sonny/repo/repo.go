@@ -168,6 +168,46 @@ func (s *Status) add(f File) {
 	s.Files = append(s.Files, f)
 }
 
+// Unmerged reports whether git could not bring two sides of the file together.
+func (f *File) Unmerged() bool {
+	return strings.Contains(f.Code, "U") || f.Code == "AA" || f.Code == "DD"
+}
+
+// Changed are the paths that differ between two commits.
+func (r Repo) Changed(ctx context.Context, from, to string) ([]string, error) {
+	out, err := r.read(ctx, maxPaths, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "-z", from, to, "--")
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), nil
+}
+
+// Missing counts the commits of another that the checkout's head does not have.
+func (r Repo) Missing(ctx context.Context, other string) (int, error) {
+	out, err := r.read(ctx, 1<<10, "rev-list", "--count", "HEAD.."+other, "--")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(out)
+}
+
+// Own runs a command that changes the checkout as the person's own, hooks and all.
+func (r Repo) Own(ctx context.Context, args ...string) error { return r.change(ctx, true, args...) }
+
+// Careful runs a command that changes a checkout which agents write: no hook runs.
+func (r Repo) Careful(ctx context.Context, args ...string) error {
+	return r.change(ctx, false, args...)
+}
+
+func (r Repo) change(ctx context.Context, own bool, args ...string) error {
+	g, err := git.Find()
+	if err != nil {
+		return err
+	}
+	_, err = g.With(ctx, git.Options{Own: own}, r.Top, append([]string{"--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)...)
+	return err
+}
+
 // Diff is the unified diff of the checkout against a commit, or between two commits,
 // of all files or of those named. cut is true where it was too long to be whole.
 func (r Repo) Diff(ctx context.Context, from, to string, paths ...string) (text string, cut bool, err error) {

@@ -1,362 +1,422 @@
 package screen
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"agent/client"
-	"agent/client/termsafe"
-	"agent/internal/sonny/live"
-	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
-	"agent/protocol"
 )
 
 // Keys that were meant for a message must never answer (sonny.md 9.2).
 const (
 	quietBefore  = time.Second            // no key for so long before a question opens: it takes the keyboard
 	swallowedFor = 350 * time.Millisecond // and then takes no key for so long
-	commandRows  = 12                     // of a command that are shown, unless all is asked for
 )
 
-// approvalCommands move to the question that is open.
-var approvalCommands = feature{
-	actions: map[string]func(*App){"answer": func(a *App) { a.answers.focus(a) }},
+// guard keeps keys from a question that the person has not read yet.
+type guard struct{ until time.Time }
+
+func (g *guard) restart(now time.Time) { g.until = now.Add(swallowedFor) }
+
+// swallows reports whether a key that comes now is lost. The period starts over with
+// each one that is.
+func (g *guard) swallows(now time.Time) bool {
+	if !now.Before(g.until) {
+		return false
+	}
+	g.restart(now)
+	return true
 }
 
-// answers is the panel of the calls that wait for the person.
+// asking is something that waits for the person's word.
+type asking interface {
+	id() string // of what is asked: with another id it is another question
+	bot() string
+	since() time.Time
+	sheet(a *App, w int, whole bool) sheet
+	pick(a *App, n int, words string) // takes a choice, with the words that it asked for
+	own(a *App, action string)        // does an action of the approval keys that is the question's own
+	leave(a *App) (done bool)         // Esc. It reports whether that ends the question
+}
+
+// sheet is a question as it is shown.
+type sheet struct {
+	title   string
+	body    []text.Line
+	choices []choice
+	hints   []string
+}
+
+// choice is a row that is taken by its number or by Enter.
+type choice struct {
+	n     int
+	label text.Line
+	words string // what is asked for before it is taken; "" for nothing
+}
+
+func plainChoice(n int, label string) choice { return choice{n: n, label: text.Of(text.Plain, label)} }
+
+// writing is a text that is written in the panel.
+type writing struct {
+	composer
+	label string
+	wrong string // of what was taken last
+	take  func(a *App, words string) error
+}
+
+// area is a part of the screen, in cells.
+type area struct{ x, y, w, h int }
+
+// answers is the panel of what waits for the person. It shows one thing at a time, in
+// the order in which they came.
 type answers struct {
-	list    []*protocol.Approval
-	at      int
-	focused bool      // it has the keyboard
-	deaf    time.Time // until when it takes no key
-	choice  int       // the highlighted one, from 1; 0 for none
+	list    []asking // the oldest first
+	wide    bool     // those of tasks are shown as well
+	pinned  string   // the id of one that is shown whosever it is
+	shown   string   // the id of the one on screen; "" for none
+	focused bool     // it has the keyboard
+	guard   guard
+	closing string    // why the panel was closed under the person's hands; "" when it was not
+	left    time.Time // when Esc came last that interrupts nothing; zero: another key came since
+	choice  int       // the highlighted one's number; 0 for none
 	whole   bool
-	reason  *composer // being written; nil when none is
-	asking  bool
-	again   bool
-	sent    map[string]bool // calls that were answered here, by callKey
+	top     int // the first row of the body that is shown
+	field   *writing
+	at      area // where it was drawn last
+	calls   calls
 }
 
-// open reports whether a question is on screen.
-func (p *answers) open(a *App) bool { return a.session != nil && len(p.list) > 0 }
-
-// callKey names a call's request: its number counts anew for each call.
-func callKey(c *protocol.Approval) string {
-	return fmt.Sprint(c.Bot, " ", c.Turn, " ", c.CallID, " ", c.Step, " ", c.Request)
-}
-
-// current is the call on screen.
-func (p *answers) current() *protocol.Approval { return p.list[p.at] }
-
-// forPerson reports whether a call waits for somebody who is not the judge.
-func forPerson(gates []string) bool {
-	return slices.ContainsFunc(gates, func(tag string) bool { return tag != "auto" })
-}
-
-// refresh reads the calls that wait, where there may be other ones now.
-func (p *answers) refresh(a *App) {
+// visible are the things that the panel steps through now.
+func (p *answers) visible(a *App) (out []asking) {
 	if a.session == nil {
-		return
-	}
-	bots := a.asked()
-	waits := len(p.list) > 0
-	for _, b := range bots {
-		for _, c := range b.Waits {
-			waits = waits || forPerson(c.Gates)
-		}
-	}
-	if !waits {
-		return
-	}
-	if p.asking {
-		p.again = true
-		return
-	}
-	p.asking = true
-	name := a.session.bot
-	do(a, func(ctx context.Context) ([]*protocol.Approval, error) {
-		var list []*protocol.Approval
-		for c, err := range a.client().Approvals(ctx, client.ApprovalFilter{Bot: name}) {
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, c)
-		}
-		return list, nil
-	}, func(list []*protocol.Approval, err error) {
-		p.asking = false
-		if err == nil && a.session != nil && a.session.bot == name {
-			p.set(a, list)
-		}
-		if p.again {
-			p.again = false
-			p.refresh(a)
-		}
-	})
-}
-
-// asked are the bots whose calls are shown here.
-func (a *App) asked() []*live.Bot {
-	if b := a.bot(); b != nil {
-		return []*live.Bot{b}
-	}
-	return nil
-}
-
-// set shows the calls that wait now. When another call comes on screen the panel is
-// deaf again.
-func (p *answers) set(a *App, list []*protocol.Approval) {
-	had := ""
-	if len(p.list) > 0 {
-		had = callKey(p.current())
-	}
-	list = slices.DeleteFunc(list, func(c *protocol.Approval) bool { return !forPerson(c.Gates) || p.sent[callKey(c)] })
-	p.list = list
-	p.at = max(0, slices.IndexFunc(list, func(c *protocol.Approval) bool { return callKey(c) == had }))
-	switch {
-	case len(list) == 0:
-		p.focused, p.reason, p.whole = false, nil, false
-	case had == "":
-		if a.composing().empty() && a.o.Now().Sub(a.lastKey) >= quietBefore {
-			p.take(a)
-		}
-	case callKey(p.current()) != had:
-		p.choice, p.reason, p.whole = 0, nil, false
-		p.deafen(a)
-	}
-}
-
-// take gives the panel the keyboard.
-func (p *answers) take(a *App) {
-	p.focused, p.choice = true, 0
-	p.deafen(a)
-}
-
-func (p *answers) deafen(a *App) { p.deaf = a.o.Now().Add(swallowedFor) }
-
-// yield gives the keyboard back to the composer.
-func (p *answers) yield() { p.focused, p.reason = false, nil }
-
-// focus moves to the question. It reports whether there is one.
-func (p *answers) focus(a *App) bool {
-	if !p.open(a) {
-		return false
-	}
-	p.take(a)
-	return true
-}
-
-// key takes a key where the panel has the keyboard.
-func (p *answers) key(a *App, k term.Key) bool {
-	if !p.focused || !p.open(a) {
-		return false
-	}
-	if a.o.Now().Before(p.deaf) {
-		p.deafen(a)
-		return true
-	}
-	if p.reason != nil {
-		p.reasonKey(a, k)
-		return true
-	}
-	switch k.Name {
-	case "1":
-		p.decide(a, protocol.Allow, "")
-	case "3":
-		p.decide(a, protocol.Deny, "")
-	case "4":
-		p.reason = &composer{}
-	case "up", "down":
-		p.move(k.Name)
-	case "enter":
-		p.enter(a)
-	case "v":
-		p.whole = !p.whole
-	case "n":
-		p.at = (p.at + 1) % len(p.list)
-		p.choice = 0
-		p.deafen(a)
-	case "esc":
-		p.yield()
-	}
-	return true
-}
-
-// options are the numbers of the choices that are offered.
-var options = []int{1, 3, 4}
-
-func (p *answers) move(name string) {
-	i := slices.Index(options, p.choice)
-	switch {
-	case name == "down":
-		i = min(i+1, len(options)-1)
-	case i < 0:
-		i = len(options) - 1
-	default:
-		i = max(i-1, 0)
-	}
-	p.choice = options[i]
-}
-
-func (p *answers) enter(a *App) {
-	switch p.choice {
-	case 1:
-		p.decide(a, protocol.Allow, "")
-	case 3:
-		p.decide(a, protocol.Deny, "")
-	case 4:
-		p.reason = &composer{}
-	}
-}
-
-func (p *answers) reasonKey(a *App, k term.Key) {
-	switch k.Name {
-	case "enter":
-		p.decide(a, protocol.Deny, strings.TrimSpace(p.reason.text()))
-	case "esc":
-		p.reason = nil
-	default:
-		p.reason.key(a.o.Keys, k)
-	}
-}
-
-// decide answers the call on screen, under its own request number.
-func (p *answers) decide(a *App, decision, reason string) {
-	c := p.current()
-	answer := &protocol.Answer{
-		Bot: c.Bot, Turn: c.Turn, CallID: c.CallID, Request: c.Request, Step: c.Step,
-		Decision: decision, Reason: reason, By: cells.You,
-	}
-	if p.sent == nil {
-		p.sent = map[string]bool{}
-	}
-	p.sent[callKey(c)] = true
-	p.reason = nil
-	p.set(a, p.list)
-	do(a, func(ctx context.Context) (*protocol.Answered, error) { return a.client().Answer(ctx, answer) },
-		func(_ *protocol.Answered, err error) {
-			switch {
-			case err == nil:
-			case late(err):
-				a.notes.say("too late: " + string(protocol.CodeOf(err)))
-			default:
-				delete(p.sent, callKey(c))
-				a.notes.fail(err)
-				p.refresh(a)
-			}
-		})
-}
-
-// late reports whether somebody or something was faster.
-func late(err error) bool {
-	for _, code := range []protocol.Code{protocol.ApprovalSuperseded, protocol.ApprovalAlreadyAnswered, protocol.NoPendingApproval, protocol.StaleTurn} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
-	return false
-}
-
-// rows draws the panel: which bot and why, the whole command, whose permissions, what
-// the model says, the choices (sonny.md 9.1).
-func (p *answers) rows(a *App, w int) []text.Line {
-	if !p.open(a) {
 		return nil
 	}
-	c := p.current()
-	count := ""
-	if len(p.list) > 1 {
-		count = fmt.Sprintf("%d of %d", p.at+1, len(p.list))
-	}
-	out := []text.Line{titledRule(termsafe.OneLine(c.Bot)+" "+why(c), count, w), {}}
-	out = append(out, p.command(c, w)...)
-	out = append(out, text.Line{})
-	out = append(out, text.Of(text.Dim, "  "+strings.Join(facts(a, c), " · ")).Cut(w))
-	for _, target := range c.Target {
-		out = append(out, text.Of(text.Warn, "  wants "+termsafe.OneLine(target)).Cut(w))
-	}
-	if c.Justification != "" {
-		out = append(out, text.Wrap([]text.Span{{Text: "it says: " + termsafe.OneLine(c.Justification), Role: text.Dim}}, text.Frame{Width: w - 2, First: indent2, Rest: indent2})...)
-	}
-	out = append(out, text.Line{})
-	if p.reason != nil {
-		return append(out, text.Join(text.Span{Text: "  why  ", Role: text.Dim}, text.Span{Text: p.reason.text(), Role: text.User}, text.Span{Text: "▍", Role: text.Dim}), text.Line{})
-	}
-	for _, o := range []struct {
-		n    int
-		text string
-	}{{1, "allow once"}, {3, "deny"}, {4, "deny and say why"}} {
-		line := text.Join(text.Span{Text: fmt.Sprintf("  %d  ", o.n), Role: text.Accent}, text.Span{Text: o.text})
-		if p.choice == o.n {
-			line.Spans[0].Text = fmt.Sprintf("▎ %d  ", o.n)
-			for i := range line.Spans {
-				line.Spans[i].Attr |= text.Bold
-			}
+	for _, q := range p.list {
+		b := a.world.Bot(q.bot())
+		if q.bot() == a.session.bot || q.id() == p.pinned || p.wide && b != nil && a.concerns(b) {
+			out = append(out, q)
 		}
-		out = append(out, line)
-	}
-	return append(out, text.Line{})
-}
-
-func why(c *protocol.Approval) string {
-	switch c.Cause {
-	case "escalation", "outside_write":
-		return "asks to leave the sandbox"
-	case "rule_prompt":
-		return "asks: a rule of yours wants it"
-	case "served", "step":
-		return "asks to use " + termsafe.OneLine(c.Name)
-	}
-	return "asks"
-}
-
-// command is what would run, whole and with nothing hidden.
-func (p *answers) command(c *protocol.Approval, w int) []text.Line {
-	var args struct {
-		Command string `json:"command"`
-		Path    string `json:"path"`
-	}
-	shown := string(c.Arguments)
-	if json.Unmarshal(c.Arguments, &args) == nil {
-		switch {
-		case args.Command != "":
-			shown = args.Command
-		case args.Path != "":
-			shown = c.Name + " " + args.Path
-		}
-	}
-	in := []text.Span{{Text: "    ", Chrome: true}}
-	var out []text.Line
-	for line := range strings.SplitSeq(strings.TrimRight(shown, "\n"), "\n") {
-		out = append(out, text.Wrap([]text.Span{{Text: termsafe.OneLine(line), Attr: text.Bold}}, text.Frame{Width: w - 2, First: in, Rest: in})...)
-	}
-	if !c.Whole() {
-		out = append(out, text.Of(text.Warn, "    some of it is too long to be shown here"))
-	}
-	if !p.whole && len(out) > commandRows {
-		n := len(out) - commandRows
-		out = append(out[:commandRows:commandRows], text.Of(text.Dim, fmt.Sprintf("    +%d lines, v shows all", n)))
 	}
 	return out
 }
 
-// facts are where it would run, as whom, and how long it waits.
-func facts(a *App, c *protocol.Approval) []string {
-	folder := ""
-	if b := a.world.Bot(c.Bot); b != nil && b.Record.Workspace != nil {
-		folder = " in " + termsafe.OneLine(tilde(*b.Record.Workspace))
+// current is what is on screen; nil for nothing.
+func (p *answers) current(a *App) asking {
+	list := p.visible(a)
+	for _, q := range list {
+		if q.id() == p.shown {
+			return q
+		}
 	}
-	out := []string{termsafe.OneLine(c.Name) + folder, "runs with all your permissions"}
-	if c.ExpiresMS == nil {
-		return append(out, "no time limit")
+	if len(list) > 0 {
+		return list[0]
 	}
-	left := time.UnixMilli(*c.ExpiresMS).Sub(a.o.Clock())
-	return append(out, "expires in "+cells.Span(max(0, left)))
+	return nil
+}
+
+// open reports whether a question is on screen.
+func (p *answers) open(a *App) bool { return p.current(a) != nil }
+
+// add puts a question at its place.
+func (p *answers) add(a *App, q asking) {
+	if slices.ContainsFunc(p.list, func(old asking) bool { return old.id() == q.id() }) {
+		return
+	}
+	p.list = append(p.list, q)
+	slices.SortStableFunc(p.list, func(x, y asking) int { return x.since().Compare(y.since()) })
+	p.settle(a, "")
+}
+
+// drop takes a question away. why is what the person is told whose hands are on it; ""
+// where it was their own answer.
+func (p *answers) drop(a *App, id, why string) {
+	p.list = slices.DeleteFunc(p.list, func(q asking) bool { return q.id() == id })
+	p.settle(a, why)
+}
+
+// deafen makes the panel take no key for a moment, and draws it anew when it takes them.
+func (p *answers) deafen(a *App) {
+	p.guard.restart(a.o.Now())
+	a.after(swallowedFor, func() {})
+}
+
+func (p *answers) swallows(a *App) bool {
+	if !p.guard.swallows(a.o.Now()) {
+		return false
+	}
+	a.after(swallowedFor, func() {})
+	return true
+}
+
+// settle follows a change of what waits: another question on screen is another to be
+// read, so the panel is deaf again.
+func (p *answers) settle(a *App, why string) {
+	now := ""
+	if q := p.current(a); q != nil {
+		now = q.id()
+	}
+	was := p.shown
+	if now == was {
+		return
+	}
+	p.shown, p.choice, p.whole, p.top, p.field = now, 0, false, 0, nil
+	p.deafen(a)
+	switch {
+	case now == "":
+		if p.focused {
+			p.closing = why
+		}
+		p.focused, p.wide, p.pinned = false, false, ""
+	case was == "":
+		p.closing = ""
+		p.focused = a.panel == nil && a.composing().empty() && a.o.Now().Sub(a.lastKey) >= quietBefore
+	}
+}
+
+// show is called when another session came on screen.
+func (p *answers) show(a *App) {
+	p.wide, p.pinned, p.focused, p.closing = false, "", false, ""
+	p.settle(a, "")
+	p.refresh(a)
+}
+
+// focus moves to the question on screen. It reports whether there is one.
+func (p *answers) focus(a *App) bool {
+	if !p.open(a) {
+		return false
+	}
+	p.settle(a, "")
+	p.focused, p.choice = true, 0
+	p.deafen(a)
+	return true
+}
+
+// yield gives the keyboard back to the composer.
+func (p *answers) yield(a *App) {
+	p.focused, p.field, p.wide, p.pinned = false, nil, false, ""
+	p.settle(a, "")
+}
+
+// step is Alt+A: to the question, and from one to the next through those of the tasks
+// as well; with none open, to the newest denial of the bot on screen.
+func (p *answers) step(a *App) {
+	if a.session == nil {
+		return
+	}
+	stepping := p.focused
+	p.wide = true
+	if !p.open(a) {
+		if q := a.denied(); q != nil {
+			p.pinned = q.id()
+			p.add(a, q)
+		}
+	}
+	if stepping {
+		p.next(a)
+	}
+	if !p.focus(a) {
+		p.wide = false
+		a.notes.say("nothing waits for you here")
+	}
+}
+
+// next goes on to the next question.
+func (p *answers) next(a *App) {
+	list := p.visible(a)
+	if len(list) < 2 {
+		return
+	}
+	at := slices.IndexFunc(list, func(q asking) bool { return q.id() == p.shown })
+	p.shown, p.choice, p.whole, p.top, p.field = list[(at+1)%len(list)].id(), 0, false, 0, nil
+	p.deafen(a)
+}
+
+// pin shows one thing, whosever it is.
+func (p *answers) pin(a *App, id string) {
+	p.pinned = id
+	p.shown, p.choice, p.whole, p.top, p.field = id, 0, false, 0, nil
+	p.focus(a)
+}
+
+// holdsEsc reports whether an Esc in the composer interrupts nothing yet. With a question
+// open the first one does not, and a second one only when it is no part of the same
+// press (sonny.md 9.1).
+func (p *answers) holdsEsc(a *App) bool {
+	now := a.o.Now()
+	switch {
+	case !p.open(a):
+		return !p.left.IsZero() && now.Sub(p.left) < doubleEsc
+	case p.left.IsZero():
+		p.left = now
+		return true
+	}
+	return now.Sub(p.left) < doubleEsc
+}
+
+// key takes a key where the panel has the keyboard. It reports whether it took it.
+func (p *answers) key(a *App, k term.Key) bool {
+	if p.closing != "" && !p.open(a) {
+		return p.lateKey(a, k)
+	}
+	if !p.focused || !p.open(a) {
+		return false
+	}
+	if p.swallows(a) {
+		return true
+	}
+	if p.field != nil {
+		p.write(a, k)
+		return true
+	}
+	for _, action := range a.o.Keys.Find(k.Name, keys.State{}, keys.Approval) {
+		p.act(a, action)
+		return true
+	}
+	switch k.Name {
+	case "pgup":
+		p.scroll(-panelPage)
+	case "pgdown":
+		p.scroll(panelPage)
+	default:
+		p.elsewhere(a, k)
+	}
+	return true
+}
+
+// panelPage is how many rows of a long call PgUp and PgDn go.
+const panelPage = 8
+
+// elsewhere does the few actions that mean the same with a question on screen.
+func (p *answers) elsewhere(a *App, k term.Key) {
+	for _, action := range a.o.Keys.Find(k.Name, a.keyState(), keys.Global) {
+		switch action {
+		case "answer":
+			p.step(a)
+		case "suspend", "redraw":
+			a.act(action)
+		}
+	}
+}
+
+// lateKey takes the keys of a moment in which the question was closed under the
+// person's hands: they were meant for it, and are for nothing now.
+func (p *answers) lateKey(a *App, k term.Key) bool {
+	actions := a.o.Keys.Find(k.Name, keys.State{}, keys.Approval)
+	if k.Text == "" && len(actions) == 0 {
+		return false // a chord, which no question takes
+	}
+	if !p.swallows(a) {
+		p.closing = ""
+		return false
+	}
+	for _, action := range actions {
+		if numbers[action] != 0 || action == "approve_take" {
+			a.notes.say("too late: " + p.closing)
+		}
+	}
+	return true
+}
+
+// numbers are the actions that take a choice by its number.
+var numbers = map[string]int{"approve_first": 1, "approve_second": 2, "approve_third": 3, "approve_fourth": 4}
+
+func (p *answers) act(a *App, action string) {
+	if n := numbers[action]; n != 0 {
+		p.take(a, n)
+		return
+	}
+	switch action {
+	case "approve_up":
+		p.move(a, -1)
+	case "approve_down":
+		p.move(a, 1)
+	case "approve_take":
+		if p.choice != 0 {
+			p.take(a, p.choice)
+		} else {
+			p.current(a).own(a, action)
+		}
+	case "approve_whole":
+		p.whole, p.top = !p.whole, 0
+		p.current(a).own(a, action)
+	case "approve_next":
+		p.next(a)
+	case "approve_all":
+		a.listApprovals()
+	case "approve_leave":
+		if q := p.current(a); q.leave(a) {
+			p.drop(a, q.id(), "")
+		} else {
+			p.yield(a)
+			p.left = a.o.Now()
+		}
+	default:
+		p.current(a).own(a, action)
+	}
+}
+
+// move highlights the choice above or below; the first press highlights one.
+func (p *answers) move(a *App, by int) {
+	list := p.current(a).sheet(a, a.w, false).choices
+	if len(list) == 0 {
+		p.top = max(0, p.top+by)
+		return
+	}
+	at := slices.IndexFunc(list, func(c choice) bool { return c.n == p.choice })
+	switch {
+	case at < 0 && by < 0:
+		at = len(list) - 1
+	case at < 0:
+		at = 0
+	default:
+		at = min(max(at+by, 0), len(list)-1)
+	}
+	p.choice = list[at].n
+}
+
+// take takes the choice of a number, where it is offered.
+func (p *answers) take(a *App, n int) {
+	q := p.current(a)
+	list := q.sheet(a, a.w, false).choices
+	at := slices.IndexFunc(list, func(c choice) bool { return c.n == n })
+	if at < 0 {
+		return
+	}
+	if list[at].words == "" {
+		q.pick(a, n, "")
+		return
+	}
+	p.field = &writing{label: list[at].words, take: func(a *App, words string) error { q.pick(a, n, words); return nil }}
+}
+
+// write takes a key of the text that is written in the panel.
+func (p *answers) write(a *App, k term.Key) {
+	f := p.field
+	switch k.Name {
+	case "enter":
+		if err := f.take(a, f.text()); err != nil {
+			f.wrong = detailOf(err)
+		} else if p.field == f {
+			p.field = nil
+		}
+	case "esc":
+		p.field = nil
+	default:
+		f.key(a.o.Keys, k)
+	}
+}
+
+// paste takes pasted text where something is written in the panel; else it is the
+// composer's.
+func (p *answers) paste(a *App, s string) bool {
+	if p.focused && p.field != nil && !p.swallows(a) {
+		p.field.e().Paste(s)
+		return true
+	}
+	if p.focused {
+		p.yield(a)
+	}
+	return false
 }

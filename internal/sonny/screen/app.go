@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
@@ -44,6 +46,7 @@ type Options struct {
 	Start  func(context.Context) error // starts the daemon again; nil: never
 	Folder *lead.Folder
 	Book   *lead.Book
+	Kept   string // Sonny's folder, ~/.agent/sonny
 
 	Settings lead.Settings
 	Store    string // the store's path
@@ -57,10 +60,23 @@ type Options struct {
 	Picked        func(model string) // keeps what was picked, for the next lead; may be nil
 	// Compose gives the instructions of a lead, and says in a few words what is in them.
 	Compose func(project string) (text, parts string, err error)
-	// Rules gives the command rules of a session.
-	Rules       func(bot int64) *protocol.Rules
+	// Rules is where command rules are read and written.
+	Rules       allow.Place
 	ClientTools []protocol.ClientTool
+	// Questions are those that bots ask the person; nil: there are none.
+	Questions Questions
+	// PlanTask resolves a task under a lead that the person starts. It runs beside the
+	// loop. nil: tasks cannot be started from here.
+	PlanTask func(ctx context.Context, lead, name, brief string) (*TaskPlan, error)
+	// ModelNotes are the notes of the models file, by model.
+	ModelNotes map[string]string
 
+	Bang         bool   // !COMMAND runs a command
+	EnterNewline bool   // Enter is a newline, and Alt+Enter sends
+	QueueFirst   bool   // while a turn runs Enter queues and Tab steers
+	Editor       string // of the draft; "": $VISUAL, else $EDITOR
+
+	Own    bool   // the folder's own files are left out
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
@@ -73,6 +89,7 @@ type Options struct {
 	Motion  bool
 	Keys    *keys.Map // nil: the defaults
 	Notify  Notify
+	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
 	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time // what keys and notices go by; nil: time.Now
 	Clock   func() time.Time // what is shown goes by; nil: Now
@@ -104,7 +121,19 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
+	judging   judging
+	reading   bool // the open questions
+	readAgain bool
+	replied   map[string]bool // questions that were answered here
+
 	telling     telling
+	pen         pens
+	history     sentHistory
+	keeping     keeping
+	menu        menu
+	findable    findable
+	custom      customCommands
+	shell       *shell // the command of the person's that ran last
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called
 	escaped     time.Time // the first of two presses of Esc
@@ -134,6 +163,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Crashed == nil {
+		o.Crashed = func() {}
+	}
 	if o.Keys == nil {
 		o.Keys = keys.Default()
 	}
@@ -150,8 +182,11 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a := &App{o: o, front: frontOf(&o), ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
+	a.pen = pensIn(o.Kept)
+	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	defer a.running.Wait()
 	defer cancel()
+	defer o.Crashed()
 	var err error
 	if a.w, a.h, err = o.Term.Size(); err != nil {
 		return nil, err
@@ -159,6 +194,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	notes := make(chan live.Note, 4096)
 	feed := &live.Feed{Client: o.Link.Client, Start: o.Start, Wake: a.wake}
 	a.running.Go(func() {
+		defer o.Crashed()
 		feed.Run(ctx, func(n live.Note) {
 			select {
 			case notes <- n:
@@ -172,7 +208,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	}
 	a.begin()
 	a.readBranch()
+	a.cleanPictures()
 	a.loop(notes)
+	a.lastDrafts()
 	a.front.close(a)
 	return a.sitting(), nil
 }
@@ -203,6 +241,7 @@ func (a *App) loop(notes <-chan live.Note) {
 			if !a.front.input(a, e) {
 				return
 			}
+			a.noteChanges()
 			a.draw()
 		case <-sized:
 			resized = nil
@@ -213,7 +252,10 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.soon()
 		case call := <-a.calls:
 			call()
+			a.noteChanges()
 			a.soon()
+		case <-a.keeping.due.C:
+			a.saveDrafts()
 		case <-a.frameDue.C:
 			a.draw()
 		case <-a.clockDue.C:
@@ -254,12 +296,18 @@ func (a *App) soon() {
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
 	a.running.Go(func() {
+		defer a.o.Crashed()
 		v, err := work(a.ctx)
-		select {
-		case a.calls <- func() { done(v, err) }:
-		case <-a.ctx.Done():
-		}
+		a.later(func() { done(v, err) })
 	})
+}
+
+// later calls a function in the loop; it is for what runs beside it.
+func (a *App) later(call func()) {
+	select {
+	case a.calls <- call:
+	case <-a.ctx.Done():
+	}
 }
 
 // client is the daemon's.
@@ -277,6 +325,11 @@ func (a *App) note(n live.Note) {
 		a.settled()
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
+		for _, s := range []*session{a.session, a.side} {
+			if s != nil && s.bot == n.Waits.Bot && s.loaded {
+				s.waits(a)
+			}
+		}
 		a.answers.refresh(a)
 	case n.Event != nil:
 		a.event(n.Event)
@@ -293,6 +346,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
+		a.saveDrafts()
 		a.session, a.side = nil, nil
 	}
 	a.world = live.New(ready)

@@ -2,8 +2,6 @@ package screen
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
@@ -52,24 +50,6 @@ func (a *App) fold(change func(*cells.Look)) {
 	}
 }
 
-// command runs a line that begins with a slash. It reports whether the line is done
-// with; one that is unknown stays in the composer.
-func (a *App) command(line string) bool {
-	name, args, _ := strings.Cut(line, " ")
-	for _, c := range a.commands {
-		if c.name != name {
-			continue
-		}
-		if err := c.run(a, strings.TrimSpace(args)); err != nil {
-			a.notes.fail(err)
-			return false
-		}
-		return true
-	}
-	a.notes.say(fmt.Sprintf("no command /%s; //%s sends it as a message", name, name))
-	return false
-}
-
 func (a *App) pause(reason string) error {
 	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Pause(ctx, reason) },
 		func(_ *protocol.Pause, err error) {
@@ -80,12 +60,20 @@ func (a *App) pause(reason string) error {
 	return nil
 }
 
+// unpause asks once, naming who pulled the cord.
 func (a *App) unpause(string) error {
+	if a.world.Paused == nil {
+		return protocol.Fail(protocol.UsageError, "nothing is paused")
+	}
+	a.ask(&question{text: a.pausedWords() + ". Let all bots go on?", yes: (*App).release})
+	return nil
+}
+
+func (a *App) release() {
 	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Resume(ctx) },
 		func(_ *protocol.Pause, err error) {
 			if err != nil {
 				a.notes.fail(err)
 			}
 		})
-	return nil
 }

@@ -9,7 +9,19 @@ import (
 
 // composer is a text that is being written: a message, a filter, a reason. The zero
 // value is empty.
-type composer struct{ ed *edit.Editor }
+type composer struct {
+	ed *edit.Editor
+
+	// What follows is of the composers of messages alone.
+	stash   edit.Stash
+	out     func() []edit.Draft // messages that were taken out of line
+	file    string              // the key of what is kept; "" until that was read
+	seen    [3]int              // the version that was looked at last
+	unsaved bool
+	running bool   // it holds a command that runs now
+	reading int    // pictures that are on their way into it
+	offer   *shell // whose output goes with the next message, if the person wants it
+}
 
 // e is the editor, made at first use.
 func (c *composer) e() *edit.Editor {

@@ -8,6 +8,10 @@ import (
 
 // deleteBot deletes a bot's rows; then is called when they are gone.
 func (a *App) deleteBot(name string, then func()) {
+	id := int64(0)
+	if b := a.world.Bot(name); b != nil {
+		id = b.Record.ID
+	}
 	do(a, func(ctx context.Context) (*protocol.Deleted, error) { return a.client().Delete(ctx, name) },
 		func(_ *protocol.Deleted, err error) {
 			if err != nil {
@@ -17,6 +21,9 @@ func (a *App) deleteBot(name string, then func()) {
 			a.notes.say(name + " is deleted")
 			if a.session != nil && a.session.bot == name {
 				_ = a.newCommand("")
+			}
+			if err := a.o.Rules.Forget(id); err != nil {
+				a.notes.fail(err)
 			}
 			then()
 		})

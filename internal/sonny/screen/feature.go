@@ -17,7 +17,7 @@ type feature struct {
 	event func(a *App, b *live.Bot, e *protocol.Event)
 	// opened hears of a session that came on screen, when its newest part is loaded.
 	opened func(a *App, s *session)
-	// sent hears of each message that was sent, or cleared away.
+	// sent hears of each message that was sent, or cleared away, as it was typed.
 	sent func(a *App, text string)
 }
 
@@ -26,21 +26,33 @@ func features() []feature {
 	return []feature{
 		basics,
 		rowCommands,
+		ruleCommands,
 		approvalCommands,
+		questionWatch,
+		judgeWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,
 		switchCommands,
 		taskCommands,
+		mergeCommands,
 		notifying,
 		startCommands,
+		historyKeys,
+		draftKeys,
+		pasteKeys,
+		pictureKeys,
+		queueKeys,
+		typedModes,
+		commandsPanel,
+		editorKeys,
 	}
 }
 
 // assemble puts the features together once, when the screen is opened.
 func (a *App) assemble() {
 	a.actions = map[string]func(*App){}
-	for _, f := range features() {
+	for _, f := range append(features(), testFeatures()...) {
 		a.commands = append(a.commands, f.commands...)
 		for name, do := range f.actions {
 			if a.actions[name] != nil {

@@ -71,6 +71,9 @@ var errLater = errors.New("later")
 // Run asks until a provider is connected. It reports whether one is.
 func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 	f.results = make(chan func(), 1)
+	if aloud, ok := f.Term.(*Aloud); ok {
+		aloud.hide(func() bool { return f.step != askRegion && f.step != askSpec })
+	}
 	var err error
 	if f.w, f.h, err = f.Term.Size(); err != nil {
 		return false, err

@@ -140,7 +140,7 @@ func (f *inlineFront) region(a *App) *term.Frame {
 	}
 	above(regionPart{lines: tail(a.choiceRows(w), room)})
 	if a.session != nil {
-		queue := a.queueLines(w)
+		queue := a.strip(w)
 		above(regionPart{lines: queue[:min(len(queue), max(0, room-1))]})
 		above(regionPart{lines: tail(f.open(a), room)})
 	}

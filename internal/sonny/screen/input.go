@@ -28,10 +28,12 @@ func (a *App) input(e term.Event) bool {
 		return false
 	case term.Key:
 		a.key(e)
+		a.complete()
 		a.lastKey = a.o.Now()
 	case term.Paste:
-		a.answers.yield()
-		a.composing().e().Paste(e.Text)
+		if !a.answers.paste(a, e.Text) {
+			a.paste(e)
+		}
 		a.lastKey = a.o.Now()
 	case term.Focus:
 		a.telling.focus = &e.In
@@ -40,9 +42,11 @@ func (a *App) input(e term.Event) bool {
 	case term.Mouse:
 		switch e.Kind {
 		case term.WheelUp:
-			a.scroll(wheelRows)
+			a.wheel(wheelRows)
 		case term.WheelDown:
-			a.scroll(-wheelRows)
+			a.wheel(-wheelRows)
+		case term.Press:
+			a.answers.click(a, e.X, e.Y)
 		}
 	}
 	return !a.quit
@@ -63,7 +67,10 @@ func (a *App) key(k term.Key) {
 		}
 		return
 	}
-	if a.answers.key(a, k) {
+	if k.Name != "esc" {
+		a.answers.left = time.Time{}
+	}
+	if a.answers.key(a, k) || a.menu.key(a, k) {
 		return
 	}
 	chord := a.leader.Press(k.Name, a.o.Now())
@@ -88,6 +95,7 @@ func (a *App) keyState() keys.State {
 // perform does an action where it means something now. It reports whether it did.
 func (a *App) perform(name, chord string) bool {
 	e := a.composing().e()
+	name = a.swapped(name, chord)
 	if do := editing[name]; do != nil {
 		do(e)
 		return true
@@ -105,9 +113,7 @@ func (a *App) perform(name, chord string) bool {
 		e.Down(width)
 		return true
 	case "send":
-		if !e.Backslash() {
-			a.send(delivery{})
-		}
+		a.enter(delivery{queue: a.o.QueueFirst})
 		return true
 	case "queue":
 		a.tab()
@@ -122,11 +128,27 @@ func (a *App) perform(name, chord string) bool {
 
 // tab queues the message; with nothing written it goes to the question.
 func (a *App) tab() {
-	if a.at() == nil || a.composing().empty() {
-		a.answers.focus(a)
+	if a.composing().empty() {
+		if a.answers.open(a) || !a.takeOffer() {
+			a.answers.focus(a)
+		}
 		return
 	}
-	a.send(delivery{queue: true})
+	if a.at() != nil {
+		a.enter(delivery{queue: !a.o.QueueFirst})
+	}
+}
+
+// swapped is the action of a chord where the settings have Enter make a newline.
+func (a *App) swapped(name, chord string) string {
+	switch {
+	case !a.o.EnterNewline:
+	case name == "send" && chord == "enter":
+		return "newline"
+	case name == "newline" && chord == "alt+enter":
+		return "send"
+	}
+	return name
 }
 
 // esc closes what is open. With nothing open it interrupts, and at rest, twice with
@@ -136,6 +158,13 @@ func (a *App) esc() {
 	first := a.escaped
 	a.escaped = time.Time{}
 	switch s := a.at(); {
+	case a.answers.holdsEsc(a):
+	case a.shell != nil && !a.shell.ended:
+		a.shell.stop()
+		a.shut = now
+	case s != nil && s.editing != nil:
+		a.unedited(s)
+		a.shut = now
 	case a.inSide:
 		a.closeSide()
 		a.shut = now
@@ -174,6 +203,13 @@ func (a *App) cleared(c *composer) {
 		keep(a, c.text())
 	}
 	c.clear()
+}
+
+// wheel scrolls the question where that has the keyboard, else the transcript.
+func (a *App) wheel(rows int) {
+	if !a.answers.scroll(-rows) {
+		a.scroll(rows)
+	}
 }
 
 func (a *App) scroll(rows int) {

@@ -45,6 +45,7 @@ type question struct {
 	want  string
 	typed composer
 	yes   func(a *App)
+	no    func(a *App) // of a plain no; may be nil
 }
 
 func (p *listPanel) hints() []string {
@@ -296,7 +297,9 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 	q := p.asks
 	switch {
 	case k.Name == "esc" || q.want == "" && k.Name == "n":
-		p.asks = nil
+		if p.asks = nil; q.no != nil {
+			q.no(a)
+		}
 	case q.want == "" && k.Name == "y":
 		p.asks = nil
 		q.yes(a)

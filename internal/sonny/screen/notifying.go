@@ -172,10 +172,5 @@ func (a *App) deliver(n notify.Note) {
 
 // after calls a function in the loop when a time has passed, unless the screen ended.
 func (a *App) after(d time.Duration, call func()) {
-	time.AfterFunc(d, func() {
-		select {
-		case a.calls <- call:
-		case <-a.ctx.Done():
-		}
-	})
+	time.AfterFunc(d, func() { a.later(call) })
 }

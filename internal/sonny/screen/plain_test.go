@@ -217,3 +217,45 @@ func TestPlainMode(t *testing.T) {
 		labelled(t, s)
 	})
 }
+
+func TestPlainModeBeforeThereIsADaemon(t *testing.T) {
+	t.Parallel()
+	t.Run("the first run is read out, and a key that is typed is never shown", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, sonnytest.NoEnv, sonnytest.NoModels, sonnytest.Config("trust_folders = \"always\"\n"))
+		s := openPlain(h, dir)
+		wants(t, s, "plain mode, because --screen plain", "notice: Paste a key from Anthropic, OpenAI or OpenRouter, or take a number.", "notice: 4, no key, a tour")
+		s.Type("xyz-secret-012345678")
+		s.WaitFor("you: ********************")
+		s.Keys("Enter")
+		s.WaitFor("notice: Whose key is it?")
+		if strings.Contains(string(s.Raw()), "secret") {
+			t.Errorf("the key is shown: %q", s.Raw())
+		}
+		send(s, "esc")
+		send(s, "4")
+		wants(t, s, "demo.lead")
+		if n := strings.Count(s.Capture(), "plain mode, because"); n != 1 {
+			t.Errorf("the first line is printed %d times", n)
+		}
+		send(s, "hello")
+		s.Until("the tour", func(screen string) bool { return strings.Contains(screen, "demo.lead: ") })
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
+	t.Run("a folder's files are asked about in lines", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\ntrust_folders = \"ask\"\n"))
+		s := openPlain(h, dir)
+		wants(t, s, "notice: ~/demo brings files that agents read as instructions:", "notice: AGENTS.md", "notice: 2, open without them")
+		send(s, "2")
+		s.WaitFor("Your first message makes one: demo.lead")
+		kept, err := os.ReadFile(h.Path(".agent", "sonny", "trust.json"))
+		if err != nil || !strings.Contains(string(kept), dir) {
+			t.Errorf("the answer is not kept: %s, %v", kept, err)
+		}
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+}

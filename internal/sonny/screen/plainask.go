@@ -1,7 +1,7 @@
 package screen
 
 import (
-	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -58,55 +58,109 @@ func (f *plainFront) answered(a *App, done plain.Typed) bool {
 
 // questionID names what waits for the person; "" where nothing does.
 func (a *App) questionID() string {
-	if !a.answers.open(a) {
-		return ""
+	if q := a.answers.current(a); q != nil {
+		return q.id()
 	}
-	return callKey(a.answers.current())
+	return ""
 }
 
-// questionRows are what the panel says of the call on screen, without its choices;
+// questionRows are all that the panel says of what waits, without its choices;
 // choiceRows are those.
 func (a *App) questionRows(w int) []text.Line {
-	rows := a.answers.rows(a, w)
-	return rows[:max(0, len(rows)-choicesAt)]
+	q := a.answers.current(a)
+	if q == nil {
+		return nil
+	}
+	s := q.sheet(a, w, true)
+	rows := append([]text.Line{titledRule(cells.OneLine(s.title), "", w)}, s.body...)
+	for _, c := range s.choices { // whole: below it has one row
+		if c.label.Width() > w-5 {
+			rows = append(rows, wrapped(fmt.Sprintf("%d  %s", c.n, c.label), text.Dim, w)...)
+		}
+	}
+	return rows
 }
 
 func (a *App) choiceRows(w int) []text.Line {
-	rows := a.answers.rows(a, w)
-	return tail(rows, choicesAt)
+	q := a.answers.current(a)
+	if q == nil {
+		return nil
+	}
+	rows := a.answers.choices(q.sheet(a, w, false), w, false, false)
+	return rows[:len(rows)-1]
 }
 
-// choicesAt is how many rows of the panel are its choices.
-const choicesAt = 4
+// plainWidth is a width at which nothing that is read aloud is wrapped, in cells.
+const plainWidth = 4000
 
-// question is the call that waits, in the words of the plain mode.
+// question is what waits, in the words of the plain mode.
 func (a *App) question() *plain.Question {
-	c := a.answers.current()
-	q := &plain.Question{Head: c.Bot + " " + wantsWords(c), Body: strings.Split(strings.TrimRight(shownCall(c), "\n"), "\n"), More: len(a.answers.list) - 1}
-	if b := a.world.Bot(c.Bot); b != nil && b.Record.Workspace != nil {
-		q.Head += " in " + tilde(*b.Record.Workspace)
+	q := a.answers.current(a)
+	s := q.sheet(a, plainWidth, true)
+	out := &plain.Question{Head: s.title, More: len(a.answers.visible(a)) - 1}
+	for _, line := range s.body {
+		if words := strings.TrimSpace(line.String()); words != "" {
+			out.Body = append(out.Body, words)
+		}
 	}
-	for _, t := range c.Target {
-		q.Body = append(q.Body, "it wants "+t)
+	for _, c := range s.choices {
+		choice := plain.Choice{Number: c.n, Does: c.label.String()}
+		if c.words != "" {
+			choice.Words = "WORDS"
+		}
+		out.Choices = append(out.Choices, choice)
 	}
-	if c.Justification != "" {
-		q.Body = append(q.Body, "reason it gave: "+c.Justification)
+	if len(out.Choices) == 0 { // it only tells
+		out.Choices = []plain.Choice{{Number: 1, Does: "close it"}}
 	}
-	q.Choices = []plain.Choice{{Number: 1, Does: "allow once"}, {Number: 3, Does: "deny"}, {Number: 4, Words: "REASON", Does: "deny with a reason"}}
-	if c.ExpiresMS != nil {
-		q.Limit = cells.SpanWords(max(0, time.UnixMilli(*c.ExpiresMS).Sub(a.o.Now())))
+	if call, is := q.(*approval); is {
+		call.inPlain(a, out)
 	}
-	return q
+	return out
 }
 
 // pickChoice takes one of the choices.
 func (a *App) pickChoice(number int, words string) {
-	if number == 1 {
-		a.answers.decide(a, protocol.Allow, "")
+	q := a.answers.current(a)
+	if len(q.sheet(a, plainWidth, true).choices) == 0 {
+		a.answers.drop(a, q.id(), "")
 		return
 	}
-	a.answers.decide(a, protocol.Deny, words)
+	q.pick(a, number, words)
 }
+
+// inPlain puts a call's own words into a question.
+func (q *approval) inPlain(a *App, out *plain.Question) {
+	c := q.c
+	out.Head, out.Body = c.Bot+" "+wantsWords(c), q.spelled()
+	if b := a.world.Bot(c.Bot); b != nil && b.Record.Workspace != nil {
+		out.Head += " in " + tilde(*b.Record.Workspace)
+	}
+	if !c.Whole() {
+		out.Body = append(out.Body, "some of it is too long to be shown here: deny what you cannot read")
+	}
+	for _, t := range c.Target {
+		out.Body = append(out.Body, "it wants "+t)
+	}
+	if c.Justification != "" {
+		out.Body = append(out.Body, "reason it gave: "+c.Justification)
+	}
+	for _, line := range cells.Changes(c.Name, q.args, plainWidth) {
+		out.Body = append(out.Body, line.String())
+	}
+	out.Choices = []plain.Choice{{Number: 1, Does: "allow once"}}
+	if q.rule.offered() {
+		does := "allow, and stop asking for " + q.rule.text() + " in this session (\"2 all\": every bot, every folder)"
+		out.Choices = append(out.Choices, plain.Choice{Number: 2, Does: does, Words: everyBot, Maybe: true})
+	}
+	out.Choices = append(out.Choices, plain.Choice{Number: 3, Does: "deny"}, plain.Choice{Number: 4, Words: "REASON", Does: "deny with a reason"})
+	if c.ExpiresMS != nil {
+		out.Limit = cells.SpanWords(max(0, time.UnixMilli(*c.ExpiresMS).Sub(a.o.Clock())))
+	}
+}
+
+// everyBot is what is typed after a rule's number to have it hold everywhere.
+const everyBot = "all"
 
 func wantsWords(c *protocol.Approval) string {
 	switch c.Cause {
@@ -118,21 +172,4 @@ func wantsWords(c *protocol.Approval) string {
 		return "wants to use " + c.Name
 	}
 	return "asks"
-}
-
-// shownCall is what a call would do: its command, its file, or its arguments.
-func shownCall(c *protocol.Approval) string {
-	var args struct {
-		Command string `json:"command"`
-		Path    string `json:"path"`
-	}
-	if json.Unmarshal(c.Arguments, &args) == nil {
-		switch {
-		case args.Command != "":
-			return args.Command
-		case args.Path != "":
-			return c.Name + " " + args.Path
-		}
-	}
-	return string(c.Arguments)
 }

@@ -25,13 +25,15 @@ const (
 	wideRow    = 400              // cells that a row of the screen is laid out for, to be read as a sentence
 )
 
+// firstLine begins the first line of the plain mode.
+const firstLine = "plain mode, because "
+
 // plainFront says what happens in lines (sonny.md 14). Everything that a panel shows is
 // a list here, answered by its numbers.
 type plainFront struct {
 	con *plain.Console
-	why string
+	why string // what the mode was chosen by, until it was said
 
-	first   bool // the first line is printed
 	start   *startScreen
 	summary map[string]bool // rows of it that were printed
 	session *session        // whose transcript is printed
@@ -83,9 +85,9 @@ func (f *plainFront) due(a *App) time.Time {
 
 // draw prints what there is to say since it was called last.
 func (f *plainFront) draw(a *App) {
-	if !f.first {
-		f.first = true
-		f.con.Print("plain mode, because " + f.why)
+	if f.why != "" {
+		f.con.Print(firstLine + f.why)
+		f.why = ""
 	}
 	f.sayLink(a)
 	f.saySession(a)
@@ -422,26 +424,39 @@ func (f *plainFront) show(a *App, what string) {
 	}
 }
 
-// send sends a message, or runs a command.
+// send sends a message, or runs a command. What is refused comes back into the line.
 func (f *plainFront) send(a *App, line string) {
 	var d delivery
+	command, isCommand := slash(line)
 	if rest, ok := strings.CutPrefix(line, "/queue "); ok && strings.TrimSpace(rest) != "" {
-		line, d.queue = strings.TrimSpace(rest), true
-	} else if command, ok := slash(line); ok {
+		line, d.queue, isCommand = strings.TrimSpace(rest), true, false
+	}
+	if isCommand && a.at() == nil {
 		a.command(command)
 		return
 	}
-	if strings.TrimSpace(line) != "" {
-		f.sent = append(f.sent, strings.TrimRight(strings.TrimPrefix(line, "/"), "\n"))
-		if len(f.sent) > maxNotices {
-			f.sent = f.sent[1:]
-		}
+	if !isCommand {
+		f.echoes(line)
 	}
 	if strings.Contains(line, "\n") {
 		a.composing().set(line)
 	} else {
 		a.composing().e().Type(line)
 	}
-	a.send(d)
-	f.was = a.composing().text()
+	if d.queue {
+		a.send(d)
+	} else {
+		a.perform("send", "enter")
+	}
+}
+
+// echoes notes that a message stands on the screen already.
+func (f *plainFront) echoes(line string) {
+	if strings.TrimSpace(line) == "" {
+		return
+	}
+	f.sent = append(f.sent, strings.TrimRight(strings.TrimPrefix(line, "/"), "\n"))
+	if len(f.sent) > maxNotices {
+		f.sent = f.sent[1:]
+	}
 }

@@ -2,41 +2,92 @@ package screen
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
 
 // rowCommands change who is asked and what the sandbox allows (sonny.md 4).
 var rowCommands = feature{
 	commands: []slashCommand{
-		{"approval", "ROW", "who is asked: auto, manual, look, full", func(a *App, args string) error {
-			row, err := lead.ParseRow(args)
-			if err != nil {
-				return err
-			}
-			a.setRow(row)
-			return nil
-		}},
-		{"look", "", "read and plan only; again to go back", func(a *App, _ string) error {
-			if a.confinement().Row() == lead.Look {
-				a.setRow(lead.Auto)
-			} else {
-				a.setRow(lead.Look)
-			}
-			return nil
-		}},
+		{"approval", "[ROW]", "who is asked: auto, manual, look, full", (*App).approvalCommand},
+		{"look", "", "read and plan only; again to go back", func(a *App, _ string) error { a.look(); return nil }},
+		{"sandbox", "MODE", "read-only, workspace-write, danger-full-access", (*App).sandboxCommand},
+		{"network", "on|off", "the network of its commands", (*App).networkCommand},
+		{"writable", "PATH", "one more folder that it may write", (*App).writableCommand},
 	},
 	actions: map[string]func(*App){"row_next": (*App).nextRow},
+	event:   (*App).afterTurn,
+}
+
+// approvalCommand sets a row, or lists them. Of a lead with tasks `ROW tasks` sets
+// theirs, too.
+func (a *App) approvalCommand(args string) error {
+	if args == "" {
+		a.pickRow()
+		return nil
+	}
+	name, rest, _ := strings.Cut(args, " ")
+	row, err := lead.ParseRow(name)
+	if err != nil {
+		return err
+	}
+	if rest = strings.TrimSpace(rest); rest != "" && rest != "tasks" {
+		return protocol.Fail(protocol.UsageError, "/approval ROW, or /approval ROW tasks for the tasks as well")
+	}
+	a.wantRow(row, rest == "tasks")
+	return nil
+}
+
+// pickRow lists the rows. The tasks' gates stay as they are unless the person says so.
+func (a *App) pickRow() {
+	tasks := false
+	a.panel = &listPanel{
+		title: "who is asked", at: string(a.confinement().Row()),
+		hint: []string{"Enter take it"},
+		rows: func(a *App) []listRow {
+			var rows []listRow
+			for _, r := range lead.Rows() {
+				rows = append(rows, listRow{id: string(r), line: text.Of(text.Plain, asks[r])})
+			}
+			return rows
+		},
+		detail: func(a *App, _ listRow, _ int) []text.Line {
+			n := len(a.tasks())
+			if n == 0 {
+				return nil
+			}
+			box := "[ ]"
+			if tasks {
+				box = "[x]"
+			}
+			return []text.Line{text.Of(text.Dim, fmt.Sprintf("%s also its %s (t)", box, plural(n, "task", "tasks")))}
+		},
+		keys: map[string]func(*App, listRow) bool{
+			"t": func(*App, listRow) bool { tasks = !tasks; return false },
+			"enter": func(a *App, r listRow) bool {
+				a.panel = nil
+				a.wantRow(lead.Row(r.id), tasks)
+				return true
+			},
+		},
+	}
+}
+
+// wantRow sets a row; the one without any confinement only when its name was typed.
+func (a *App) wantRow(row lead.Row, tasks bool) {
+	if row != lead.Full {
+		a.changeRow(row, tasks)
+		return
+	}
+	a.confirm("Row full: nothing is confined and nobody is asked. Type full to take it.", func(a *App) { a.changeRow(row, tasks) })
 }
 
 // nextRow steps the lead's row.
 func (a *App) nextRow() {
-	if a.session == nil {
-		a.chooseRow(a.o.Settings.Row.Next())
-		return
-	}
 	row := a.confinement().Row()
 	if row == "" {
 		row = a.confinement().Gate
@@ -44,48 +95,96 @@ func (a *App) nextRow() {
 	a.setRow(row.Next())
 }
 
-// setRow makes a row the lead's. The gates change at once; the sandbox on a bot at rest.
-func (a *App) setRow(row lead.Row) {
-	s, b := a.session, a.bot()
-	if s == nil || b == nil {
-		return
+// look reads and plans only; again it gives back what the lead had.
+func (a *App) look() {
+	switch s := a.session; {
+	case s == nil && a.o.Settings.Row == lead.Look:
+		a.setRow(lead.Auto)
+	case s == nil || a.confinement().Row() != lead.Look:
+		a.setRow(lead.Look)
+	case s.kept.Before != nil:
+		a.leaveLook(s)
+	default:
+		a.setRow(lead.Auto)
 	}
-	change := a.rowChange(row)
-	do(a, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Configure(ctx, change) },
-		func(record *protocol.Bot, err error) {
-			if err != nil {
-				a.notes.fail(err)
-				return
-			}
-			a.world.Put(*record)
-			words, _ := lead.Confined(record).Words()
-			s.tr.Notice(0, "from here on: "+strings.Join(words, " · "), "")
-		})
 }
 
-// rowChange is what is sent for a row. Look keeps what the lead had, and leaving it
-// gives that back.
-func (a *App) rowChange(row lead.Row) *protocol.Configure {
+// setRow makes a row the lead's.
+func (a *App) setRow(row lead.Row) { a.changeRow(row, false) }
+
+func (a *App) changeRow(row lead.Row, tasks bool) {
 	s, b := a.session, a.bot()
-	rec := &b.Record
-	all := rec.Tools
+	if s == nil || b == nil {
+		a.o.Settings.Row, a.o.Settings.Sandbox = row, ""
+		return
+	}
+	gates := row.Gates(toolsOf(&b.Record), &a.o.Settings)
+	place := a.placeOf(row)
+	a.change(s, gates, place, string(row))
+	if tasks {
+		a.gateTasks(row)
+	}
+}
+
+// toolsOf are all of a bot's tools.
+func toolsOf(rec *protocol.Bot) []string {
+	all := append([]string{}, rec.Tools...)
 	for _, t := range rec.ClientTools {
 		all = append(all, t.Name)
 	}
-	c := &protocol.Configure{Bot: s.bot, BotID: s.id, Gates: protocol.Set(row.Gates(all, &a.o.Settings))}
-	looks := lead.Confined(rec).Row() == lead.Look
+	return all
+}
+
+// placeOf is what a row changes of how the lead is confined; nil for nothing. Look keeps
+// what it had, and leaving it gives that back.
+func (a *App) placeOf(row lead.Row) *protocol.Configure {
+	s, rec := a.session, &a.bot().Record
+	looks := rec.Sandbox == protocol.SandboxReadOnly
 	switch {
+	case row == lead.Look && looks:
+		return nil
 	case row == lead.Look:
 		before := &lead.Before{Gates: rec.Gates, Sandbox: rec.Sandbox, WritableRoots: rec.WritableRoots}
 		s.note(a, func(k *lead.Session) { k.Before = before })
-		c.Sandbox, c.WritableRoots = protocol.Set(protocol.SandboxReadOnly), protocol.Set([]string{})
+		return &protocol.Configure{Sandbox: protocol.Set(protocol.SandboxReadOnly), WritableRoots: protocol.Set([]string{})}
+	case row == lead.Full && rec.Sandbox != protocol.SandboxFull:
+		return &protocol.Configure{Sandbox: protocol.Set(protocol.SandboxFull)}
+	case row == lead.Full:
+		return nil
 	case looks && s.kept.Before != nil:
-		c.Sandbox, c.WritableRoots = protocol.Set(s.kept.Before.Sandbox), protocol.Set(s.kept.Before.WritableRoots)
-		s.note(a, func(k *lead.Session) { k.Before = nil })
-	case looks:
-		c.Sandbox = protocol.Set(protocol.SandboxWorkspace)
+		return a.placeBefore(s)
+	case rec.Sandbox != protocol.SandboxWorkspace:
+		return &protocol.Configure{Sandbox: protocol.Set(protocol.SandboxWorkspace)}
 	}
-	return c
+	return nil
+}
+
+// placeBefore is the confinement that look took the place of.
+func (a *App) placeBefore(s *session) *protocol.Configure {
+	before := s.kept.Before
+	s.note(a, func(k *lead.Session) { k.Before = nil })
+	return &protocol.Configure{Sandbox: protocol.Set(before.Sandbox), WritableRoots: protocol.Set(before.WritableRoots)}
+}
+
+// leaveLook gives back the gates as well.
+func (a *App) leaveLook(s *session) {
+	gates := s.kept.Before.Gates
+	a.change(s, gates, a.placeBefore(s), "as before")
+}
+
+// gateTasks gives the tasks the row's gates. They keep their sandboxes.
+func (a *App) gateTasks(row lead.Row) {
+	for _, t := range a.tasks() {
+		change := &protocol.Configure{Bot: t.Record.Name, BotID: t.Record.ID, Gates: protocol.Set(row.Gates(toolsOf(&t.Record), &a.o.Settings))}
+		do(a, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Configure(ctx, change) },
+			func(record *protocol.Bot, err error) {
+				if err != nil {
+					a.notes.fail(err)
+					return
+				}
+				a.world.Put(*record)
+			})
+	}
 }
 
 // note changes what the book has of the session.

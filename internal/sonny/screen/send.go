@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"agent/client"
-	"agent/internal/sonny/live"
+	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
 
@@ -16,40 +17,110 @@ type delivery struct {
 	queue bool // its own turn after this one
 }
 
+// message is what goes out: the draft as it was written, which comes back where it is
+// refused, and what is made of it.
+type message struct {
+	draft    edit.Draft
+	prompt   string
+	pictures []string // paths
+}
+
+// messageOf is the message that a draft makes.
+func messageOf(d edit.Draft) message {
+	prompt, pictures := d.Message()
+	m := message{draft: d, prompt: strings.TrimRight(prompt, "\n")}
+	for _, p := range pictures {
+		m.pictures = append(m.pictures, p.Path)
+	}
+	if strings.TrimSpace(m.prompt) == "" && len(pictures) > 0 {
+		m.prompt = "(see the picture)"
+	}
+	return m
+}
+
+// text is a message of words alone.
+func textMessage(prompt string) message {
+	return message{draft: edit.Draft{Parts: []edit.Part{{Text: prompt}}}, prompt: prompt}
+}
+
+func (m message) empty() bool { return strings.TrimSpace(m.prompt) == "" }
+
+// enter is the key that sends: a chip under the caret opens instead, and a text that
+// was typed for something else than a message does that.
+func (a *App) enter(d delivery) {
+	c := a.composing()
+	e := c.e()
+	switch {
+	case e.Backslash(), e.ExpandHere(), a.wakeDaemon():
+	case a.at() != nil && a.at().editing != nil:
+		a.edited()
+	case a.act("mode " + string(e.Mode())):
+	default:
+		a.send(d)
+	}
+}
+
 // send sends what the composer holds. The text is gone from it only when the daemon has
 // it (sonny.md 10.2): a refusal loses nothing.
 func (a *App) send(d delivery) {
-	s := a.at()
-	if s == nil {
-		a.start.send(a)
-		return
-	}
-	if a.wakeDaemon() {
-		return
-	}
-	prompt := strings.TrimRight(s.compose.text(), "\n")
-	if strings.TrimSpace(prompt) == "" {
-		a.resumeHeld()
-		return
-	}
-	if command, ok := slash(prompt); ok {
-		if a.command(command) {
-			s.compose.clear()
+	c := a.composing()
+	m := messageOf(c.e().Draft())
+	if m.empty() {
+		if a.at() != nil {
+			a.resumeHeld()
 		}
 		return
 	}
-	prompt = strings.TrimPrefix(prompt, "/") // of //text
-	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}
+	if !a.goes(c, m) {
+		return
+	}
+	s := a.at()
+	if s == nil {
+		a.start.send(a, m)
+		return
+	}
+	a.gone(c, m)
+	a.post(s, m, d)
+}
+
+// goes reports whether a message can go out as it is, and says why not.
+func (a *App) goes(c *composer, m message) bool {
+	if c.reading > 0 {
+		a.notes.say("a picture is still being read; Enter again when its chip is there")
+		return false
+	}
+	if len(m.prompt) > protocol.MaxPrompt {
+		a.tooLarge(c, len(m.prompt))
+		return false
+	}
+	if model, blind := a.blind(); blind && len(m.pictures) > 0 {
+		a.notes.fail(protocol.Fail(pen.Unsupported, model+" takes no pictures by the note in ~/.agent/models; pick another with /model, or take the picture out"))
+		return false
+	}
+	return true
+}
+
+// gone empties the composer of a message that is on its way, and brings back what was
+// put aside.
+func (a *App) gone(c *composer, m message) {
+	typed, _ := m.draft.Message()
+	for _, keep := range a.sent {
+		keep(a, strings.TrimRight(typed, "\n"))
+	}
+	c.e().Sent()
+	c.offer = nil
+	c.stash.Back(c.e())
+}
+
+// post hands a message to a bot: into its turn, or as a turn of its own.
+func (a *App) post(s *session, m message, d delivery) {
+	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Delivery: protocol.Queue}
 	steers := false
 	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
-	s.compose.e().Sent()
 	s.up = 0
-	for _, keep := range a.sent {
-		keep(a, prompt)
-	}
-	a.submit(s, req, steers)
+	a.submit(s, req, m, steers)
 }
 
 // wakeDaemon starts a daemon that was ended, on the person's word. It reports whether
@@ -65,50 +136,139 @@ func (a *App) wakeDaemon() bool {
 	return true
 }
 
+// outbox is what goes to a bot one after another, so that messages arrive in the order
+// in which they were written.
+type outbox struct {
+	busy bool
+	wait []func()
+}
+
+// next begins what goes to the bot, when what began before is done; that calls done.
+func (o *outbox) next(begin func()) {
+	if o.busy {
+		o.wait = append(o.wait, begin)
+		return
+	}
+	o.busy = true
+	begin()
+}
+
+// first is next before what waits already.
+func (o *outbox) first(begin func()) {
+	if !o.busy {
+		o.next(begin)
+		return
+	}
+	o.wait = append([]func(){begin}, o.wait...)
+}
+
+func (o *outbox) done() {
+	if o.busy = len(o.wait) > 0; o.busy {
+		begin := o.wait[0]
+		o.wait = o.wait[1:]
+		begin()
+	}
+}
+
 // submit hands a message to the daemon. It is retried with the same request id while
 // the connection is away, so it is taken once.
-func (a *App) submit(s *session, req *protocol.Submit, steers bool) {
-	s.sending++
-	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
-		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
-	}, func(_ *protocol.Submitted, err error) {
-		s.sending--
-		if err == nil {
-			if b := a.world.Bot(s.bot); b != nil {
-				b.Prompted(req.RequestID, req.Prompt)
-			}
-			return
+// prepare sees before a message to what it will meet: the command rules as they are now,
+// and who judges. What is wrong is said, and holds no message up.
+func (a *App) prepare(ctx context.Context, s *session) {
+	given, set, err := a.keepRules(ctx, s.bot)
+	down, judge := a.checkApprover(ctx, s.bot)
+	a.later(func() {
+		if given != nil {
+			a.world.Put(*given)
 		}
-		s.giveBack(req.Prompt)
-		switch {
-		case steers && errors.Is(err, protocol.StaleTurn):
-			a.notes.say("turn ended; Enter sends")
-		case errors.Is(err, protocol.StorageError):
-			a.notes.say("disk full; the message is still here")
-		default:
-			a.notes.fail(err)
+		s.rules, a.judging.down = set, down
+		for _, err := range []error{err, judge} {
+			if err != nil && a.lost == nil {
+				a.notes.fail(err)
+			}
 		}
 	})
 }
 
-// giveBack puts a message that was refused into the composer, before what is there.
-func (s *session) giveBack(prompt string) {
-	if !s.compose.empty() {
-		prompt += "\n" + s.compose.text()
+func (a *App) submit(s *session, req *protocol.Submit, m message, steers bool) {
+	s.remember(req.RequestID, m)
+	root := a.workspace(s)
+	s.post.next(func() {
+		do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+			a.prepare(ctx, s)
+			return a.hand(ctx, req, m, root)
+		},
+			func(_ *protocol.Submitted, err error) {
+				a.submitted(s, req.RequestID, m, steers, err)
+				s.post.done()
+			})
+	})
+}
+
+// queueText sends a message that was not written in the composer, as a turn of its own.
+func (a *App) queueText(s *session, prompt string) {
+	e := edit.New()
+	e.SetText(prompt)
+	a.submit(s, &protocol.Submit{
+		Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue,
+	}, messageOf(e.Draft()), false)
+}
+
+// submitted hears what became of a message. One that was refused is given back.
+func (a *App) submitted(s *session, request string, m message, steers bool, err error) {
+	if err == nil {
+		if b := a.world.Bot(s.bot); b != nil {
+			b.Prompted(request, m.prompt)
+		}
+		return
 	}
-	s.compose.set(prompt)
+	delete(s.mine, request)
+	s.giveBack(m)
+	switch {
+	case steers && errors.Is(err, protocol.StaleTurn):
+		a.notes.say("turn ended; Enter sends")
+	case errors.Is(err, protocol.StorageError):
+		a.notes.say("disk full; the message is still here")
+	default:
+		a.notes.fail(err)
+	}
+}
+
+// hand submits a message, with the files that it inlines. It runs beside the loop.
+func (a *App) hand(ctx context.Context, req *protocol.Submit, m message, root string) (*protocol.Submitted, error) {
+	prompt, err := inlined(root, m)
+	if err != nil {
+		return nil, err
+	}
+	req.Prompt, req.Pictures = strings.TrimPrefix(prompt, slashEscape(prompt)), m.pictures
+	return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+}
+
+// slashEscape is the first slash of //text, which sends a message that begins with one.
+func slashEscape(prompt string) string {
+	if strings.HasPrefix(prompt, "//") {
+		return "/"
+	}
+	return ""
+}
+
+// giveBack puts a message that was refused into the composer, before what is there.
+func (s *session) giveBack(m message) {
+	e := s.compose.e()
+	e.SetDraft(e.Draft().After(m.draft))
+}
+
+// workspace is where a bot works.
+func (a *App) workspace(s *session) string {
+	if s != nil {
+		if b := a.world.Bot(s.bot); b != nil && b.Record.Workspace != nil {
+			return *b.Record.Workspace
+		}
+	}
+	return a.o.Folder.Path
 }
 
 func requestID() string { return "sonny_" + rand.Text() }
-
-// slash reads a command line; //text is a message.
-func slash(prompt string) (string, bool) {
-	if !strings.HasPrefix(prompt, "/") || strings.HasPrefix(prompt, "//") {
-		return "", false
-	}
-	line, _, _ := strings.Cut(prompt[1:], "\n")
-	return line, true
-}
 
 // interrupt ends the turn of the bot on screen. The person's queued messages are
 // withdrawn first and held, so that it never starts the next one (sonny.md 10.4).
@@ -122,24 +282,17 @@ func (a *App) interrupt() {
 		return
 	}
 	turn := b.Turn
-	var mine []live.Turn
-	for _, t := range b.Queue {
-		if t.From == "" && strings.HasPrefix(t.Request, "sonny_") {
-			mine = append(mine, t)
-		}
-	}
+	line := s.line(b)
 	a.notes.say("interrupting…")
-	do(a, func(ctx context.Context) ([]string, error) {
-		var held []string
-		for _, t := range mine {
-			if _, err := a.client().Interrupt(ctx, s.bot, t.ID, "held by the person"); err == nil {
-				held = append(held, t.Prompt)
-			}
-		}
+	do(a, func(ctx context.Context) (taken, error) {
+		t := a.withdraw(ctx, s.bot, line)
 		_, err := a.client().Interrupt(ctx, s.bot, turn, "")
-		return held, err
-	}, func(held []string, err error) {
-		s.held = append(s.held, held...)
+		return t, err
+	}, func(t taken, err error) {
+		s.held = append(s.held, t.out...)
+		if t.err != nil {
+			a.notes.fail(t.err)
+		}
 		if err != nil && !errors.Is(err, protocol.NoActiveTurn) && !errors.Is(err, protocol.StaleTurn) {
 			a.notes.fail(err)
 		}
@@ -151,10 +304,11 @@ func (a *App) resumeHeld() {
 	s := a.at()
 	held := s.held
 	s.held = nil
-	for _, prompt := range held {
-		a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue}, false)
+	if len(held) > 0 {
+		a.resubmit(s, held, s.post.next)
+		return
 	}
-	if b := a.world.Bot(s.bot); len(held) == 0 && b != nil && b.Turn == 0 && b.CutOff() {
+	if b := a.world.Bot(s.bot); b != nil && b.Turn == 0 && b.CutOff() {
 		s.compose.set("Continue.")
 	}
 }

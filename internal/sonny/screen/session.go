@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"slices"
 
+	"agent/internal/rules"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
 
@@ -35,16 +38,27 @@ type session struct {
 	asking  bool
 
 	compose composer
-	held    []string // messages withdrawn by an interrupt
+	held    []message          // withdrawn by an interrupt
+	editing *lineEdit          // taken out of line to be changed; nil for none
+	moving  bool               // messages are being taken out of line
+	mine    map[string]message // what was sent here, by request
+	order   []string           // of mine
 	turns   int64
-	sending int           // submissions without an answer yet
+	post    outbox
 	first   *firstMessage // of a lead that was made just now
+
+	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
+	afterWords string
+	overturned map[string]bool // denials that the person has dealt with
+	rules      *rules.Set      // as they were last sent; nil: not known
 }
 
 // openSession shows a bot.
 func (a *App) openSession(name string, id int64) {
 	if a.session != nil {
 		a.session.leave(a)
+	} else if a.start != nil {
+		a.saveDraft(&a.start.compose)
 	}
 	if a.side != nil && a.side.id == id {
 		a.closeSide()
@@ -53,17 +67,20 @@ func (a *App) openSession(name string, id int64) {
 	a.session, a.start, a.inSide = s, nil, false
 	s.keep(a)
 	s.load(a)
-	a.answers.refresh(a)
+	a.answers.show(a)
 }
 
 func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Clock
+	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
+	s.compose.out = s.out
 	return s
 }
 
 // leave notes what was on screen.
 func (s *session) leave(a *App) {
+	a.saveDraft(&s.compose)
 	if b := a.world.Bot(s.bot); b != nil {
 		b.Seen = true
 	}
@@ -120,6 +137,11 @@ const maxEnds = 16
 
 // load reads the newest part of the history.
 func (s *session) load(a *App) {
+	a.loadDraft(&s.compose, pen.OfBot(a.ready.Store.Identity, s.id), func(held []edit.Draft) {
+		for _, d := range held {
+			s.held = append(s.held, messageOf(d))
+		}
+	})
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0) },
 		func(p *loadedPart, err error) {
 			if !a.shows(s) {
@@ -132,7 +154,9 @@ func (s *session) load(a *App) {
 				return
 			}
 			s.fill(s.tr, p)
+			a.world.Line(s.bot, p.turns)
 			s.whole = p.next == nil
+			s.waits(a)
 			s.step(a)
 			a.sessionLoaded(s)
 		})
@@ -383,6 +407,20 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 		s.nodes[node] = true
 	}
 	s.tr.Event(e)
+	if e.Kind == protocol.KindToolCompleted && item != nil {
+		s.exposes(a, e)
+	}
+}
+
+// exposes tells of protected paths that a call's result says were open to it.
+func (s *session) exposes(a *App, e *protocol.Event) {
+	var d protocol.ToolCompleted
+	if e.Decode(&d) != nil {
+		return
+	}
+	if c := s.tr.Call(d.CallID); c != nil {
+		a.exposes(s, c)
+	}
 }
 
 // ended shows how a turn ended, where that needs a word.
@@ -398,7 +436,27 @@ func (s *session) ended(a *App, e *protocol.Event) {
 	s.first = nil
 }
 
-// waits reports whether the bot works.
+// waits shows at their calls' lines what waits for a verdict, of which no event may come
+// any more.
+func (s *session) waits(a *App) {
+	if b := a.world.Bot(s.bot); b != nil {
+		for _, r := range b.Waits {
+			s.tr.Ask(r)
+		}
+	}
+}
+
+// ruleOf names the rule that let a script run outside the sandbox without a verdict, and
+// reports whether one did: a bot without a sandbox needs none.
+func (s *session) ruleOf(a *App, script string) (string, bool) {
+	b := a.world.Bot(s.bot)
+	if b == nil || lead.Confined(&b.Record).Open() {
+		return "", false
+	}
+	return ruleOf(s.rules, script), true
+}
+
+// working reports whether the bot works.
 func (s *session) working(a *App) bool {
 	b := a.world.Bot(s.bot)
 	return b != nil && b.Turn != 0

@@ -1,9 +1,6 @@
 package screen
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -130,20 +127,24 @@ func (a *App) chooseSandbox(mode string) {
 	a.confirm("danger-full-access: its commands run with all your permissions. Type full to take it.", take)
 }
 
-// confirm has the person type full before nothing is confined any more. It asks in the
-// list that is open, or in one of its own.
+// confirm has the person type full before nothing is confined any more.
 func (a *App) confirm(words string, yes func(*App)) {
+	a.ask(&question{text: words, want: "full", yes: yes})
+}
+
+// ask puts a question into the list that is open, or into one of its own.
+func (a *App) ask(q *question) {
 	list, ok := a.panel.(*listPanel)
 	if !ok {
-		list = &listPanel{title: "full", empty: "Esc closes", rows: func(*App) []listRow { return nil }}
+		list = &listPanel{title: "are you sure?", empty: "Esc closes", rows: func(*App) []listRow { return nil }}
 		a.panel = list
-	}
-	list.ask(&question{text: words, want: "full", yes: func(a *App) {
-		if !ok {
+		yes := q.yes
+		q.yes = func(a *App) {
 			a.panel = nil
+			yes(a)
 		}
-		yes(a)
-	}})
+	}
+	list.ask(q)
 }
 
 func (a *App) renameProject(name string) {
@@ -163,16 +164,12 @@ func (a *App) renameProject(name string) {
 }
 
 func (a *App) addFolder(path string) {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			path = filepath.Join(home, rest)
-		}
-	}
-	if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.IsDir() {
-		a.notes.say(fmt.Sprintf("%s is no folder: name one by an absolute path or with ~/", path))
+	folder, err := realFolder(path, a.o.Folder.Path)
+	if err != nil {
+		a.notes.fail(err)
 		return
 	}
-	a.o.Settings.WritableRoots = append(slices.Clone(a.o.Settings.WritableRoots), path)
+	a.o.Settings.WritableRoots = append(slices.Clone(a.o.Settings.WritableRoots), folder)
 }
 
 func (a *App) taskModel(ref string) {

@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
@@ -46,6 +47,7 @@ func loaded(items, lines int) *App {
 		world: live.New(ready), ready: ready, w: 160, h: 48, calls: make(chan func(), 256), frameDue: stopped(), clockDue: stopped(),
 	}
 	a.notes.now = time.Now
+	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	a.assemble()
 	folder := "/src/demo"
 	for i := range 9 {

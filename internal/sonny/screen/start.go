@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -25,7 +28,8 @@ type startScreen struct {
 	effort  string
 	failed  error
 	making  bool
-	due     bool // Enter was pressed before the lead's name was known
+	tr      *cells.Transcript // what the person ran before there is a lead; nil for nothing
+	due     bool              // Enter was pressed before the lead's name was known
 }
 
 // begin decides what is opened, once the bots are known.
@@ -89,7 +93,7 @@ func (a *App) choose(bots []protocol.Bot) {
 // fillStart names the lead that a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
-	project, err := a.o.Folder.ProjectName(page.Projects[a.o.Folder.Home])
+	project, err := a.projectName(page)
 	if err != nil {
 		st.failed = err
 		return
@@ -104,7 +108,7 @@ func (a *App) fillStart(page *lead.Page) {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
 	}
 	a.readParts(name)
-	st.sendPrompt(a)
+	a.openStart()
 }
 
 // openHome opens the person's own agent, or the start screen for it.
@@ -115,7 +119,20 @@ func (a *App) openHome() {
 	}
 	a.start.project, a.start.lead = lead.HomeBot, lead.HomeBot
 	a.readParts(lead.HomeBot)
-	a.start.sendPrompt(a)
+	a.openStart()
+}
+
+// projectName is how the folder's project is called, without its own word where its
+// files are left out.
+func (a *App) projectName(page *lead.Page) (string, error) {
+	recorded := page.Projects[a.o.Folder.Home]
+	switch {
+	case !a.o.Own:
+		return a.o.Folder.ProjectName(recorded)
+	case recorded != "":
+		return recorded, nil
+	}
+	return a.o.Folder.PlainName(), nil
 }
 
 // readParts finds out what the instructions will hold.
@@ -131,6 +148,16 @@ func (a *App) readParts(project string) {
 	})
 }
 
+// openStart brings back what was written here before, and sends the command line's
+// message.
+func (a *App) openStart() {
+	if a.start.compose.file == "" {
+		a.loadDraft(&a.start.compose, pen.OfFolder(a.o.Folder.Path), nil)
+	}
+	a.readCommands()
+	a.start.sendPrompt(a)
+}
+
 // sendPrompt sends the command line's message, or the one for which Enter came before
 // the lead's name was known.
 func (st *startScreen) sendPrompt(a *App) {
@@ -140,7 +167,7 @@ func (st *startScreen) sendPrompt(a *App) {
 	}
 	if st.due {
 		st.due = false
-		st.send(a)
+		a.send(delivery{})
 	}
 }
 
@@ -154,9 +181,8 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 
 // send makes the lead and gives it the message. What fails before leaves no bot, and
 // the message in the composer.
-func (st *startScreen) send(a *App) {
-	prompt := strings.TrimRight(st.compose.text(), "\n")
-	if st.making || strings.TrimSpace(prompt) == "" {
+func (st *startScreen) send(a *App, m message) {
+	if st.making {
 		return
 	}
 	if st.lead == "" { // it is still looked for
@@ -164,7 +190,7 @@ func (st *startScreen) send(a *App) {
 		return
 	}
 	if st.model == "" {
-		a.pickModel(prompt)
+		a.pickModel(m.prompt)
 		return
 	}
 	p := st.plan(a)
@@ -178,7 +204,7 @@ func (st *startScreen) send(a *App) {
 		if err != nil {
 			return nil, err
 		}
-		p.Instructions, p.Rules = text, a.o.Rules(0)
+		p.Instructions, p.Rules = text, a.o.Rules.Read(0)
 		if err := a.o.Book.Change(func(page *lead.Page) error {
 			page.Projects[a.o.Folder.Home] = p.Project
 			return nil
@@ -195,15 +221,26 @@ func (st *startScreen) send(a *App) {
 			return
 		}
 		a.world.Put(*bot)
+		left := st.compose.stash
+		st.compose.stash = edit.Stash{}
+		a.gone(&st.compose, m)
+		st.compose.clear()
 		a.openSession(bot.Name, bot.ID)
-		a.session.first = &firstMessage{prompt: prompt, model: p.Model}
-		a.session.compose.set(prompt)
-		a.send(delivery{})
+		a.session.first = &firstMessage{m: m, model: p.Model}
+		a.session.compose.stash = left
+		a.session.compose.stash.Back(a.session.compose.e())
+		if st.tr != nil {
+			a.session.tr.Prepend(st.tr)
+		}
+		a.post(a.session, m, delivery{})
 	})
 }
 
 // firstMessage is the message that a lead was made for.
-type firstMessage struct{ prompt, model string }
+type firstMessage struct {
+	m     message
+	model string
+}
 
 // refused takes a lead back whose provider refused its first call, so that a mistyped
 // model leaves no bot, and the message in the composer.
@@ -216,7 +253,7 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 	a.deleteBot(s.bot, func() {
 		a.forgetSession(s.id)
 		if a.start != nil {
-			a.start.compose.set(m.prompt)
+			a.start.compose.e().SetDraft(m.m.draft)
 			a.start.failed = why
 		}
 	})
@@ -225,7 +262,8 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 // view draws the summary.
 func (st *startScreen) view(a *App, c term.Canvas) {
 	w, h := c.Size()
-	for y, row := range st.rows(a, w) {
+	rows := append(st.rows(a, w), st.ran(w, h/2)...)
+	for y, row := range rows[max(0, len(rows)-h):] {
 		if y < h {
 			c.Put(0, y, row.Cut(w), w)
 		}
@@ -261,6 +299,19 @@ func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
 		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
+	}
+	return rows
+}
+
+// ran are the newest rows of what the person ran here, at most so many.
+func (st *startScreen) ran(w, most int) (rows []text.Line) {
+	if st.tr == nil {
+		return nil
+	}
+	look := cells.Look{Width: max(10, w-4)}
+	n := st.tr.Height(look)
+	for _, row := range st.tr.Rows(look, max(0, n-most), n) {
+		rows = append(rows, row.Line)
 	}
 	return rows
 }
@@ -339,7 +390,7 @@ func (st *startScreen) tasks(a *App) string {
 	case a.o.Settings.Tasks.InFolder || !a.o.Settings.Git:
 		return "in this folder"
 	}
-	if _, err := os.Lstat(filepath.Join(a.o.Folder.Repo.Source(), ".agents", "setup")); err == nil {
+	if _, err := os.Lstat(filepath.Join(a.o.Folder.Repo.Source(), ".agents", "setup")); err == nil && !a.o.Own {
 		return "each in its own worktree; .agents/setup runs first, when approved"
 	}
 	return "each in its own worktree"

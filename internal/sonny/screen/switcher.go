@@ -99,6 +99,8 @@ func (a *App) openCommand(name string) error {
 func (a *App) newCommand(string) error {
 	if a.session != nil {
 		a.session.leave(a)
+	} else {
+		a.saveDraft(&a.start.compose)
 	}
 	a.closeSide()
 	a.session, a.start = nil, &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
@@ -199,7 +201,7 @@ func rank(a *App, f lead.Found) int {
 	switch {
 	case f.Pinned:
 		return 0
-	case f.Record != nil && a.world.Bot(f.Record.Name) != nil && len(a.world.Bot(f.Record.Name).Waits) > 0:
+	case f.Record != nil && a.world.Bot(f.Record.Name) != nil && a.world.Bot(f.Record.Name).ForPerson() > 0:
 		return 1
 	}
 	return 2

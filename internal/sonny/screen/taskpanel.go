@@ -27,10 +27,10 @@ func (a *App) openTasks() {
 	if a.session != nil {
 		lead = a.session.bot
 	}
-	a.panel = &listPanel{
+	p := &listPanel{
 		name: "tasks", title: "tasks of " + lead, empty: "no tasks yet: the lead starts them, or /task NAME BRIEF",
 		right: func() string { return fmt.Sprint(len(a.tasks())) },
-		hint:  []string{"Enter peek", "o open", "s stop"},
+		hint:  []string{"Enter peek", "o open", "s stop", "m merge", "d remove"},
 		head:  text.Of(text.Dim, text.Pad("NAME", 22)+text.Pad("STATE", 14)+text.Pad("BRANCH", 24)+"TIME"),
 		rows: func(a *App) []listRow {
 			var rows []listRow
@@ -38,11 +38,6 @@ func (a *App) openTasks() {
 				rows = append(rows, taskRow(a, t))
 			}
 			return rows
-		},
-		keys: map[string]func(*App, listRow) bool{
-			"enter":     func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
-			"task_open": func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
-			"task_stop": func(a *App, r listRow) bool { a.stopBot(r.id); return false },
 		},
 		detail: func(a *App, r listRow, w int) []text.Line {
 			t := a.world.Bot(r.id)
@@ -52,6 +47,14 @@ func (a *App) openTasks() {
 			return []text.Line{text.Of(text.Dim, cells.OneLine(tilde(*t.Record.Workspace)))}
 		},
 	}
+	p.keys = map[string]func(*App, listRow) bool{
+		"enter":       func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
+		"task_open":   func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
+		"task_stop":   func(a *App, r listRow) bool { a.stopBot(r.id); return false },
+		"task_merge":  func(a *App, r listRow) bool { a.openMerge(r.id); return false },
+		"task_remove": func(a *App, r listRow) bool { a.removeTask(p, r.id); return false },
+	}
+	a.panel = p
 }
 
 func taskRow(a *App, t *live.Bot) listRow {

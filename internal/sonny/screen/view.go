@@ -28,6 +28,16 @@ type layout struct {
 	gutter       int
 }
 
+// top is the body's first row.
+func (l layout) top() (y int) {
+	for _, above := range []bool{l.header, l.rules} {
+		if above {
+			y++
+		}
+	}
+	return y
+}
+
 // place gives each region its rows.
 func (a *App) place(w, h int) layout {
 	l := layout{header: h >= 10, rules: h >= 10, keys: h >= 16}
@@ -40,9 +50,7 @@ func (a *App) place(w, h int) layout {
 	}
 	lines, _, _ := a.main().rows(max(1, w-3), most)
 	l.composer = len(lines)
-	if a.session != nil {
-		l.queue = min(3, len(a.queueLines(w)))
-	}
+	l.queue = min(stripMost, len(a.strip(w)))
 	l.body = h - l.composer - l.queue - 1 // the footer
 	if l.header {
 		l.body--
@@ -93,7 +101,7 @@ func (a *App) view(f *term.Frame) {
 	a.body(c.Sub(0, y, w, l.body), l)
 	y += l.body
 	if l.queue > 0 {
-		for i, line := range a.queueLines(w)[:l.queue] {
+		for i, line := range a.strip(w)[:l.queue] {
 			c.Put(0, y+i, line.Cut(w), w)
 		}
 		y += l.queue
@@ -154,10 +162,15 @@ func (a *App) body(c term.Canvas, l layout) {
 		w -= width + 1
 		c = c.Sub(0, 0, w, h)
 	}
-	if rows := a.answers.rows(a, w); len(rows) > 0 {
-		n := min(len(rows), max(h-2, 1))
+	a.answers.at = area{}
+	if rows := a.answers.rows(a, w, h); len(rows) > 0 {
+		n := min(len(rows), h)
+		a.answers.at = area{0, l.top() + h - n, w, n}
 		for i, line := range rows[:n] {
 			c.Put(0, h-n+i, line.Cut(w), w)
+		}
+		if x, up, shown := a.answers.caret(w); shown && a.panel == nil {
+			c.SetCursor(x, h-up)
 		}
 		c = c.Sub(0, 0, w, h-n)
 	}
@@ -263,45 +276,6 @@ func tokens(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// queueLines are the person's messages in line, and those that an interrupt held.
-func (a *App) queueLines(w int) (out []text.Line) {
-	s := a.session
-	for _, prompt := range s.held {
-		out = append(out, queueLine("held", prompt, "Enter sends", w))
-	}
-	b := a.bot()
-	if b == nil {
-		return out
-	}
-	others := 0
-	var mine []live.Turn
-	for _, t := range b.Queue {
-		if t.From != "" {
-			others++
-		} else {
-			mine = append(mine, t)
-		}
-	}
-	for i, t := range mine {
-		head, right := fmt.Sprintf("queued %d", i+1), ""
-		if t.Steer {
-			head = "steering…"
-		} else if i == len(mine)-1 {
-			right = "Alt+↑ edit"
-		}
-		out = append(out, queueLine(head, t.Prompt, right, w))
-	}
-	if others > 0 {
-		out = append(out, text.Of(text.Dim, " "+plural(others, "other in line", "others in line")))
-	}
-	return out
-}
-
-func queueLine(head, prompt, right string, w int) text.Line {
-	line, _, _ := strings.Cut(prompt, "\n")
-	return text.Join(text.Span{Text: " " + head, Role: text.Dim}, text.Span{Text: "  " + cells.OneLine(line)}).Right(text.Of(text.Dim, right+" "), w)
-}
-
 // composerRows draws what is being written, and puts the cursor there.
 func (a *App) composerRows(c term.Canvas) {
 	w, h := c.Size()
@@ -346,12 +320,18 @@ func (a *App) footer(w int) text.Line {
 			add(text.Plain, words)
 		}
 	}
+	if a.session != nil && a.lost == nil {
+		a.warnings(add)
+	}
 	if n := a.notes.current(); n != nil {
 		role := text.Accent
 		if n.fail {
 			role = text.Fail
 		}
 		left = []text.Span{{Text: " "}, {Text: cells.OneLine(n.line), Role: role}}
+		if said := (text.Line{Spans: left}); said.Width() > w/3 { // it has the row to itself
+			return said.Cut(w)
+		}
 	}
 	words, warn := a.confinement().Words()
 	if w < 60 {
@@ -364,7 +344,28 @@ func (a *App) footer(w int) text.Line {
 	if warn {
 		role = text.Warn
 	}
-	return text.Line{Spans: left}.Right(text.Of(role, strings.Join(words, " · ")+" "), w)
+	line := text.Line{Spans: left}
+	right := func() text.Line { return text.Of(role, strings.Join(words, " · ")+" ") }
+	for len(words) > 2 && line.Width()+right().Width() >= w {
+		words = words[:len(words)-1] // the branch, then the network
+	}
+	if state := text.Join(left[:min(2, len(left))]...); state.Width()+right().Width()+2 > w {
+		return line.Right(text.Line{}, w) // the state is never cut
+	}
+	return line.Right(right(), w)
+}
+
+// warnings are what the person must know of the bot on screen besides its state.
+func (a *App) warnings(add func(text.Role, string)) {
+	if words := a.unreadable(); words != "" {
+		add(text.Fail, words)
+	}
+	if a.judging.down {
+		add(text.Wait, "approver down")
+	}
+	if a.session.after != nil {
+		add(text.Accent, a.session.afterWords+": after this turn")
+	}
 }
 
 // shortWords are the footer's on a narrow screen.
@@ -404,10 +405,10 @@ func (a *App) taskWords() (out []string) {
 		return nil
 	}
 	count := map[live.State]int{}
-	approvals := len(b.Waits)
+	approvals := b.ForPerson()
 	for _, t := range tasks {
 		count[t.State(false)]++
-		approvals += len(t.Waits)
+		approvals += t.ForPerson()
 	}
 	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
 	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {
@@ -441,15 +442,21 @@ func (a *App) keyHints() []string {
 	case a.panel != nil:
 		return a.panel.hints()
 	case a.answers.focused:
-		return []string{"1–4 decide", "↑↓ Enter", "v whole call", "n next", "Esc back"}
+		return a.answers.hints(a)
 	case a.answers.open(a) && !a.composing().empty():
 		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
 	case a.answers.open(a):
 		return []string{"Alt+A or Ctrl+X a moves to the question", "Esc Esc stops the turn"}
+	case len(a.menu.picks) > 0:
+		return []string{"Tab complete", "↑↓ choose", "Esc close"}
 	case a.session == nil:
 		return []string{"Enter send", "Shift+Enter newline", "@ file", "! shell", "/ commands"}
 	case a.session.working(a):
-		return []string{"Enter steer", "Tab queue", "Esc stop", "Ctrl+O output", "Ctrl+D detach"}
+		first, second := "Enter steer", "Tab queue"
+		if a.o.QueueFirst || a.world.Paused != nil {
+			first, second = "Enter queue", "Tab steer"
+		}
+		return []string{first, second, "Esc stop", "Ctrl+O output", "Ctrl+D detach"}
 	}
 	return []string{"Enter send", "Shift+Enter newline", "Shift+Tab row", "/ commands", "Ctrl+D detach"}
 }

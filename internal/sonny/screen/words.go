@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,6 +31,15 @@ func (a *App) project() string {
 		return lead.ProjectOf(a.session.bot)
 	}
 	return a.start.project
+}
+
+// detailOf is what an error says without its code.
+func detailOf(err error) string {
+	var known *protocol.Error
+	if errors.As(err, &known) && known.Detail != "" {
+		return known.Detail
+	}
+	return err.Error()
 }
 
 func noBot(name string) error {

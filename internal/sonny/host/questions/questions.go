@@ -49,6 +49,9 @@ type Question struct {
 	key string
 }
 
+// ID tells the question from every other.
+func (q *Question) ID() string { return q.key }
+
 // Arguments are a question as an agent asks it.
 type Arguments struct {
 	Question string   `json:"question"`

@@ -2,6 +2,7 @@ package cells
 
 import (
 	"strings"
+	"time"
 
 	"agent/internal/sonny/screen/diff"
 	"agent/protocol"
@@ -9,7 +10,7 @@ import (
 
 // NewCall is a call that stands in no transcript: what is told without a screen takes
 // it apart by the same rules.
-func NewCall(id, name, arguments string) *ToolCall { return newCall(id, name, arguments) }
+func NewCall(id, name, arguments string) *ToolCall { return newCall(id, name, arguments, time.Now) }
 
 // Finish takes what the call came to.
 func (c *ToolCall) Finish(result string) { c.finish(result) }

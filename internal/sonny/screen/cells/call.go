@@ -18,16 +18,21 @@ type ToolCall struct {
 	Arguments string // JSON
 
 	Started, Ended time.Time // as far as they were seen
+	Asked          time.Time // since when it waits
 	Asks           []string  // the tags that it waits for
+	Request        int64     // the number under which it asked last; 0: not seen
 	Judged         []protocol.Verdict
 	Overturned     string // who overturned a denial, "" for nobody
 	Outside        bool   // it ran outside the sandbox
+	Rule           string // the command rule that let it, "" for none
+	ByRule         bool   // a rule let it, whether it is known or not
 	Cancelled      bool
 	Unknown        bool // nobody knows whether it ran
 	Denied         bool
 	Expired        bool
 	Steps          []Step
 
+	now    func() time.Time
 	done   bool
 	Result string
 	failed string // the code, where the result is an error
@@ -41,14 +46,16 @@ type ToolCall struct {
 
 // Step is a part of a served call that was asked about.
 type Step struct {
-	ID, Name string
-	Asks     []string
-	Decision string
-	By       string
-	Reason   string
-	Done     bool
-	OK       bool
-	Detail   string
+	ID, Name   string
+	Asked      time.Time
+	Asks       []string
+	Request    int64
+	Decision   string
+	Judged     []protocol.Verdict
+	Overturned string
+	Done       bool
+	OK         bool
+	Detail     string
 }
 
 // arguments are those that calls of several tools share.
@@ -89,8 +96,8 @@ type shellResult struct {
 	Protected   []string        `json:"protected_changed"`
 }
 
-func newCall(id, name, args string) *ToolCall {
-	c := &ToolCall{ID: id, Name: name, Arguments: args}
+func newCall(id, name, args string, now func() time.Time) *ToolCall {
+	c := &ToolCall{ID: id, Name: name, Arguments: args, now: now}
 	_ = json.Unmarshal([]byte(args), &c.args) // arguments of other kinds show as they are
 	return c
 }
@@ -108,12 +115,18 @@ func (c *ToolCall) start(d *protocol.ToolStarted, now time.Time) {
 }
 
 func (c *ToolCall) ask(r *protocol.RequestedCall) {
+	at := time.UnixMilli(r.AnnouncedMS)
 	if r.Step == "" {
-		c.Asks = r.Gates
+		c.Asks, c.Request, c.Asked = r.Gates, r.Request, at
 		return
 	}
 	s := c.step(r.Step, r.Name)
-	s.Asks = r.Gates
+	s.Asks, s.Request, s.Asked = r.Gates, r.Request, at
+}
+
+// waits reports whether a verdict on the call, or on a step of it, is awaited.
+func (c *ToolCall) waits() bool {
+	return !c.done && (len(c.Asks) > 0 || slices.ContainsFunc(c.Steps, func(s Step) bool { return len(s.Asks) > 0 }))
 }
 
 func (c *ToolCall) step(id, name string) *Step {
@@ -127,17 +140,9 @@ func (c *ToolCall) step(id, name string) *Step {
 
 func (c *ToolCall) decided(d *protocol.StepDecided) {
 	s := c.step(d.Step, d.Name)
-	s.Asks, s.Decision = nil, d.Decision
-	for _, v := range d.Approvals {
-		if v.By != nil {
-			s.By = *v.By
-		}
-		if v.Reason != "" {
-			s.Reason = v.Reason
-		}
-	}
+	s.Asks, s.Decision, s.Judged = nil, d.Decision, d.Approvals
 	if d.OverturnedBy != nil {
-		s.By = *d.OverturnedBy
+		s.Overturned = *d.OverturnedBy
 	}
 }
 

@@ -9,14 +9,13 @@ import (
 	"agent/client/termsafe"
 	"agent/internal/sonny/screen/diff"
 	"agent/internal/sonny/screen/text"
-	"agent/protocol"
 )
 
 // layout is the call's line, what was decided about it, and its result (sonny.md 8.5).
 func (c *ToolCall) layout(l Look, open bool) []text.Line {
-	out := []text.Line{c.line(l.Width)}
+	out := c.lines(l.Width)
 	for _, s := range c.Steps {
-		out = append(out, s.line().Cut(l.Width))
+		out = append(out, s.line(c.now()).Cut(l.Width))
 	}
 	body := c.body(l.Width)
 	keep := foldedResult
@@ -43,8 +42,22 @@ func indent(width int) text.Frame {
 	return text.Frame{Width: width, First: in, Rest: in}
 }
 
-// line is the one that names the call, its state at the right.
-func (c *ToolCall) line(width int) text.Line {
+// lines name the call, with its state at the right, or below where the reason of a
+// denial leaves no room for both.
+func (c *ToolCall) lines(width int) []text.Line {
+	left, state := c.naming(), text.Line{Spans: c.state()}
+	room := width - state.Width() - 2
+	if left.Width() <= room || room >= leastNaming {
+		return []text.Line{left.Right(state, width)}
+	}
+	return append([]text.Line{left.Cut(width)}, text.Wrap(state.Spans, indent(width))...)
+}
+
+// leastNaming is how many cells of what names a call stay beside its state.
+const leastNaming = 24
+
+// naming is what the call is.
+func (c *ToolCall) naming() text.Line {
 	glyph := "▸ "
 	if c.Name == "wait" && !c.done {
 		glyph = "◐ "
@@ -60,7 +73,7 @@ func (c *ToolCall) line(width int) text.Line {
 		left = append(left, text.Span{Text: "  "})
 		left = append(left, stat...)
 	}
-	return text.Line{Spans: left}.Right(text.Line{Spans: c.state()}, width)
+	return text.Line{Spans: left}
 }
 
 func (c *ToolCall) verb() string {
@@ -114,11 +127,8 @@ func (c *ToolCall) state() (out []text.Span) {
 		}
 		out = append(out, text.Span{Text: termsafe.OneLine(fmt.Sprintf(format, args...)), Role: role})
 	}
-	switch {
-	case len(c.Asks) > 0 && contains(c.Asks, "auto"):
-		say(text.Wait, "judging")
-	case len(c.Asks) > 0:
-		say(text.Need, "waiting")
+	if !c.done {
+		asking(c.Asks, c.now().Sub(c.Asked), say)
 	}
 	c.verdict(say)
 	switch {
@@ -139,113 +149,6 @@ func (c *ToolCall) state() (out []text.Span) {
 		say(text.Dim, "%s", Span(took))
 	}
 	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
-
-// notReviewed are the reasons that tell of a check that failed, and not of a verdict.
-var notReviewed = []string{"judge unavailable", "not reviewed", "no verdict"}
-
-// judged reports whether the failure is a verdict's, which the line says already.
-func (c *ToolCall) judged() bool {
-	switch protocol.Code(c.failed) {
-	case protocol.ApprovalDenied, protocol.ApprovalExpired, protocol.EscalationRefused:
-		return true
-	}
-	return false
-}
-
-// verdict says who let the call run, or why it did not.
-func (c *ToolCall) verdict(say func(text.Role, string, ...any)) {
-	switch protocol.Code(c.failed) {
-	case protocol.ApprovalExpired:
-		say(text.Wait, "expired, not run")
-		return
-	case protocol.EscalationRefused:
-		say(text.Fail, "refused: no gate")
-		return
-	}
-	if c.Overturned != "" {
-		say(text.Run, "allowed by you")
-		return
-	}
-	denied := c.Denied || c.failed == string(protocol.ApprovalDenied)
-	if len(c.Judged) == 0 && denied {
-		say(text.Fail, "denied: %s", c.why)
-		return
-	}
-	for _, v := range c.Judged {
-		who := judge(v.Tag, v.By)
-		switch {
-		case v.By == nil:
-			say(text.Wait, "expired, not run")
-		case denied && failedCheck(v.Reason):
-			say(text.Wait, "not reviewed, not run: %s", v.Reason)
-		case denied && v.Reason == "":
-			say(text.Fail, "denied by %s", who)
-		case denied:
-			say(text.Fail, "denied by %s: %s", who, v.Reason)
-		case v.WaitedMS >= 100:
-			say(text.Dim, "allowed by %s  %s", who, Span(time.Duration(v.WaitedMS)*time.Millisecond))
-		default:
-			say(text.Dim, "allowed by %s", who)
-		}
-	}
-}
-
-func failedCheck(reason string) bool {
-	for _, r := range notReviewed {
-		if strings.HasPrefix(reason, r) {
-			return true
-		}
-	}
-	return false
-}
-
-// judge is who gave a verdict, in the screen's words.
-func judge(tag string, by *string) string {
-	switch {
-	case tag == "auto" && by != nil && *by != You:
-		return "judge"
-	case by == nil || *by == "" || *by == You:
-		return "you"
-	}
-	return termsafe.OneLine(*by)
-}
-
-// You is the label under which Sonny gives the person's verdicts.
-const You = "person"
-
-func (s *Step) line() text.Line {
-	spans := []text.Span{{Text: "    " + termsafe.OneLine(s.Name), Role: text.Plain}}
-	say := func(role text.Role, words string) {
-		spans = append(spans, text.Span{Text: "  " + termsafe.OneLine(words), Role: role})
-	}
-	by := s.By
-	if by == "" || by == You {
-		by = "you"
-	}
-	switch {
-	case len(s.Asks) > 0:
-		say(text.Need, "waiting")
-	case s.Decision == protocol.Deny:
-		say(text.Fail, strings.TrimSuffix("denied by "+by+": "+s.Reason, ": "))
-	case s.Decision == protocol.Expired:
-		say(text.Wait, "expired, not run")
-	case s.Decision == protocol.Allow:
-		say(text.Dim, "allowed by "+by)
-	}
-	if s.Done && !s.OK {
-		say(text.Fail, "✘ "+s.Detail)
-	}
-	return text.Line{Spans: spans}
 }
 
 // body is the result: output, a diff, an error's detail.
@@ -347,3 +250,13 @@ func (c *ToolCall) diff(width int) (out []text.Line) {
 
 // OneLine is text from outside for a line that it shares.
 func OneLine(s string) string { return termsafe.OneLine(s) }
+
+// Changes is what a call with these arguments would do to files, laid out; nil for a
+// call that changes none.
+func Changes(name, arguments string, width int) []text.Line {
+	c := newCall("", name, arguments, time.Now)
+	if !c.diffs() {
+		return nil
+	}
+	return c.diff(width)
+}

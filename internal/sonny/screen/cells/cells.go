@@ -31,6 +31,8 @@ const (
 	Reads // a run of reads and searches
 	Notice
 	Error
+	Fault // something that Sonny needs does not work: an error in another colour
+	Shell // a command of the person's own
 )
 
 // Cell is one entry of a transcript.
@@ -45,6 +47,9 @@ type Cell struct {
 	Text   string // of a message, a thought, a notice, an error
 	Detail string // of a notice and an error: unfolded
 	Took   time.Duration
+	How    string // of Shell: how it ended, "" for well
+
+	began time.Time // of Shell
 
 	Calls []*ToolCall // of Call: one; of Reads: all of them
 	doc   *doc        // of Reply
@@ -102,17 +107,24 @@ func (c *Cell) Slice(l Look, from, to int) []text.Line {
 }
 
 func (c *Cell) lines(l Look) []text.Line {
-	if !c.fresh || c.cached != l {
+	if !c.fresh || c.cached != l || c.counts() {
 		c.cache, c.cached, c.fresh = c.layout(l), l, true
 	}
 	return c.cache
 }
+
+// counts reports whether the cell shows for how long something waits.
+func (c *Cell) counts() bool { return slices.ContainsFunc(c.Calls, (*ToolCall).waits) }
 
 // Transcript is the cells of one bot in order, the oldest first. It belongs to one
 // goroutine.
 type Transcript struct {
 	// Now is the clock, for how long things took; nil: time.Now.
 	Now func() time.Time
+
+	// Rule says whether a command rule let a script run outside that asked for it and was
+	// put to nobody, and which. nil: no rule does.
+	Rule func(script string) (rule string, by bool)
 
 	o     md.Options
 	cells []*Cell

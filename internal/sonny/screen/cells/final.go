@@ -142,7 +142,8 @@ func (t *Transcript) inherit(c *Cell) *Cell {
 	return c
 }
 
-// Said is what a call came to, line by line as it was, and whether there is anything.
+// Said is what a call came to as the screen shows it unfolded, line by line; nil for
+// nothing.
 func (c *ToolCall) Said() []string {
 	var out []string
 	for _, line := range c.body(wide) {

@@ -30,6 +30,10 @@ func (c *Cell) layout(l Look) []text.Line {
 		return c.notice(l, text.Dim)
 	case Error:
 		return c.notice(l, text.Fail)
+	case Fault:
+		return c.notice(l, text.Wait)
+	case Shell:
+		return c.shell(l)
 	}
 	return nil
 }

@@ -63,17 +63,21 @@ func clean(s string) string {
 	return strings.ReplaceAll(termsafe.Prose.Text(s), "\t", "    ")
 }
 
+// streams reports whether a cell is of what the model is saying, and goes when that is
+// whole.
+func streams(c *Cell) bool { return c.Live && c.Kind != Shell }
+
 // settle takes away what streamed, for the durable items that come now.
 func (t *Transcript) settle() {
 	if t.Streaming() {
 		t.heirs = nil
 	}
 	for _, c := range t.cells {
-		if c.Live {
+		if streams(c) {
 			t.heirs = append(t.heirs, c)
 		}
 	}
-	t.cells = slices.DeleteFunc(t.cells, func(c *Cell) bool { return c.Live })
+	t.cells = slices.DeleteFunc(t.cells, streams)
 	t.thought, t.reply = nil, nil
 }
 
@@ -142,7 +146,7 @@ func (t *Transcript) planned(node, turn int64, p items.Part) {
 	if t.calls[p.CallID] != nil {
 		return // it has started before its item was read
 	}
-	call := newCall(p.CallID, p.Name, p.Text)
+	call := newCall(p.CallID, p.Name, p.Text, t.now)
 	t.place(node, turn, call)
 }
 
@@ -190,10 +194,13 @@ func (t *Transcript) Event(e *protocol.Event) {
 		}
 		call := t.calls[d.CallID]
 		if call == nil {
-			call = newCall(d.CallID, d.Name, d.Arguments)
+			call = newCall(d.CallID, d.Name, d.Arguments, t.now)
 			t.place(0, e.Turn, call)
 		}
 		call.start(&d, t.now())
+		if call.Outside && len(d.Approvals) == 0 && t.Rule != nil {
+			call.Rule, call.ByRule = t.Rule(call.args.Command)
+		}
 		t.Changed(call)
 	case protocol.KindApprovalRequested:
 		var d protocol.ApprovalRequested
@@ -201,10 +208,7 @@ func (t *Transcript) Event(e *protocol.Event) {
 			return
 		}
 		for _, r := range d.Calls {
-			if call := t.calls[r.CallID]; call != nil {
-				call.ask(&r)
-				t.Changed(call)
-			}
+			t.Ask(r)
 		}
 	case protocol.KindStepDecided:
 		var d protocol.StepDecided
@@ -227,6 +231,14 @@ func (t *Transcript) Event(e *protocol.Event) {
 	}
 }
 
+// Ask takes a call, or a step, that waits for a verdict.
+func (t *Transcript) Ask(r protocol.RequestedCall) {
+	if call := t.calls[r.CallID]; call != nil && !call.done {
+		call.ask(&r)
+		t.Changed(call)
+	}
+}
+
 // Ended tells how a turn ended, where that needs a word.
 func (t *Transcript) Ended(turn int64, status, code, detail string) {
 	t.drop("the turn ended before that reply did; what was shown of it is not kept")
@@ -234,12 +246,13 @@ func (t *Transcript) Ended(turn int64, status, code, detail string) {
 	case protocol.StatusFailed:
 		t.Fail(turn, "failed: "+code, detail)
 	case protocol.StatusInterrupted:
+		known := protocol.Code(code)
 		switch {
-		case code == string(protocol.Paused):
+		case known == protocol.Paused:
 			t.Notice(turn, "interrupted: paused", detail)
-		case code == string(protocol.ApprovalsUnserved), strings.HasPrefix(detail, "stopped: judge unavailable"):
-			t.Fail(turn, "stopped: the approver does not answer", detail)
-		case code == string(protocol.ApprovalDenied), strings.HasPrefix(detail, "stopped: "):
+		case Outage(&known, detail):
+			t.add(&Cell{Kind: Fault, Turn: turn, Text: OutageWords, Detail: clean(detail)})
+		case known == protocol.ApprovalDenied, strings.HasPrefix(detail, breakerWords):
 			t.Fail(turn, detail, "")
 		default:
 			t.Notice(turn, "interrupted", detail)

@@ -63,7 +63,7 @@ func (c *ToolCall) endWords() string {
 }
 
 // Words are what was decided about a step, and what it came to.
-func (s *Step) Words() string { return strings.TrimSpace(s.line().String()) }
+func (s *Step) Words() string { return strings.TrimSpace(s.line(s.Asked).String()) }
 
 // SpanWords is a duration in words: 1 second, 6 seconds, 2 minutes 5 seconds.
 func SpanWords(d time.Duration) string {

@@ -132,6 +132,10 @@ func (e *Editor) Expand(last bool) bool {
 	return false
 }
 
+// ExpandHere puts the text of a paste in the place of the chip that the caret stands on.
+// It reports whether it stood on one.
+func (e *Editor) ExpandHere() bool { return e.expand(e.caret) }
+
 func (e *Editor) expand(at Pos) bool {
 	r, n := utf8.DecodeRuneInString(e.lines[at.Line].text[at.Byte:])
 	c, ok := e.chips[r]

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +71,15 @@ func (e *Editor) between(p Pos) Pos {
 	return p
 }
 
+// After is a draft with another one before it, in lines of their own.
+func (d Draft) After(first Draft) Draft {
+	if d.Empty() {
+		return first
+	}
+	parts := append(slices.Clone(first.Parts), Part{Text: "\n"})
+	return Draft{Parts: append(parts, d.Parts...)}
+}
+
 // Empty reports whether there is nothing in it.
 func (d Draft) Empty() bool { return len(d.Parts) == 0 }
 
@@ -130,6 +140,15 @@ func (s *Stash) Back(e *Editor) bool {
 	return true
 }
 
+// Drafts are those put aside, the newest last, to be kept; Restore brings them back.
+func (s *Stash) Drafts() []Draft { return slices.Clone(s.drafts) }
+
+// Restore puts drafts that were kept before those that are here.
+func (s *Stash) Restore(kept []Draft) {
+	s.drafts = append(slices.Clone(kept), s.drafts...)
+	s.drafts = s.drafts[max(0, len(s.drafts)-stashMost):]
+}
+
 // Len is how many drafts are put aside.
 func (s *Stash) Len() int { return len(s.drafts) }
 
@@ -177,6 +196,7 @@ func (e *Editor) Sent() {
 	kills := e.kills
 	fresh := New()
 	fresh.chips, fresh.next = e.chips, e.next // cuts may hold chips
+	fresh.changes = e.changes + 1
 	*e = *fresh
 	e.kills = kills
 	e.kills.still()

@@ -25,6 +25,8 @@ type Editor struct {
 	chips map[rune]Chip
 	next  rune // of the next chip
 
+	changes int // of the text, so far
+
 	mode  rune // the first character, where it was typed into an empty composer
 	past  []step
 	ahead []step
@@ -57,6 +59,9 @@ func (e *Editor) end() Pos {
 	return Pos{last, len(e.lines[last].text)}
 }
 
+// Changes counts what was changed in the text so far: while it stands, the text does.
+func (e *Editor) Changes() int { return e.changes }
+
 // slice is the text between two places, chips as their marks.
 func (e *Editor) slice(from, to Pos) string {
 	if from.Line == to.Line {
@@ -75,6 +80,7 @@ func (e *Editor) slice(from, to Pos) string {
 
 // swap puts a text in the place of another and returns where it ends.
 func (e *Editor) swap(from, to Pos, with string) Pos {
+	e.changes++
 	head, tail := e.lines[from.Line].text[:from.Byte], e.lines[to.Line].text[to.Byte:]
 	n := strings.Count(with, "\n")
 	if n == 0 && from.Line == to.Line {
@@ -172,6 +178,34 @@ func (e *Editor) SetText(s string) {
 
 // Insert puts a text at the caret that was not typed: a reference that was chosen.
 func (e *Editor) Insert(s string) { e.change(other, e.caret, e.caret, clean(s)) }
+
+// Word is what stands between the last blank of the line and the caret, for a menu that
+// completes it. It is "" where a chip is in it.
+func (e *Editor) Word() string {
+	word := e.slice(e.wordStart(), e.caret)
+	if chipIndex(word) >= 0 {
+		return ""
+	}
+	return word
+}
+
+func (e *Editor) wordStart() Pos {
+	before := e.lines[e.caret.Line].text[:e.caret.Byte]
+	return Pos{e.caret.Line, strings.LastIndexAny(before, " \t") + 1}
+}
+
+// Complete puts a text in the place of Word. A command's slash that was typed still
+// counts as typed.
+func (e *Editor) Complete(s string) {
+	mode := e.mode
+	e.change(other, e.wordStart(), e.caret, clean(s))
+	if mode != 0 && strings.HasPrefix(e.lines[0].text, string(mode)) {
+		e.mode = mode
+	}
+}
+
+// AtEnd reports whether the caret stands after everything.
+func (e *Editor) AtEnd() bool { return e.caret == e.end() }
 
 // Transpose swaps the characters around the caret, or at a line's end the two before it.
 func (e *Editor) Transpose() {

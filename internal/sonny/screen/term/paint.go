@@ -30,6 +30,7 @@ type painter struct {
 	out     io.Writer
 	onFrame func(FrameStats)
 	failed  func(error) // the terminal takes nothing any more
+	crashed func()
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -46,8 +47,8 @@ type painter struct {
 	done     chan struct{}
 }
 
-func newPainter(out io.Writer, r renderer, onFrame func(FrameStats), failed func(error)) *painter {
-	p := &painter{out: out, r: r, onFrame: onFrame, failed: failed, done: make(chan struct{})}
+func newPainter(out io.Writer, r renderer, onFrame func(FrameStats), failed func(error), crashed func()) *painter {
+	p := &painter{out: out, r: r, onFrame: onFrame, failed: failed, crashed: crashed, done: make(chan struct{})}
 	p.changed.L = &p.mu
 	go p.run()
 	return p
@@ -62,6 +63,7 @@ type job struct {
 }
 
 func (p *painter) run() {
+	defer p.crashed()
 	defer close(p.done)
 	for {
 		j, ok := p.next()

@@ -47,6 +47,10 @@ type Options struct {
 	Tmux   Tmux // AskTmux
 
 	OnFrame func(FrameStats) // after each frame, on the painting goroutine
+
+	// Crashed is deferred in every goroutine of the terminal, where it may recover a
+	// panic; nil: none is recovered. It must not wait for Close on that goroutine.
+	Crashed func()
 }
 
 // Features are what the terminal said it has.
@@ -92,6 +96,9 @@ func Open(o Options) (*Terminal, error) {
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}
+	if o.Crashed == nil {
+		o.Crashed = func() {}
+	}
 	name := o.Env("TERM")
 	t := &Terminal{
 		o: o, mouse: o.Mouse, plain: plainTerm(name) || o.Lines,
@@ -103,7 +110,7 @@ func Open(o Options) (*Terminal, error) {
 	if err := t.raw(); err != nil {
 		return nil, err
 	}
-	t.p = newPainter(o.Out, t.renderer(), t.traced(), t.gone)
+	t.p = newPainter(o.Out, t.renderer(), t.traced(), t.gone, o.Crashed)
 	t.p.send(t.enter())
 	if err := t.read(); err != nil {
 		t.Close()
@@ -199,10 +206,12 @@ func (t *Terminal) read() error {
 	in := &input{emit: func(e Event) { t.emit(e, s.quit) }, answer: t.answer, bracketed: t.hasPaste}
 	chunks, understood := make(chan []byte), make(chan struct{})
 	t.wg.Go(func() {
+		defer t.o.Crashed()
 		defer close(understood)
 		in.run(chunks, s.quit)
 	})
 	go func() {
+		defer t.o.Crashed()
 		defer close(s.ended)
 		err := chunked(r, chunks, s.quit)
 		close(chunks)
@@ -368,6 +377,7 @@ func (t *Terminal) Size() (w, h int, err error) {
 
 // watchSize reports each change of the size.
 func (t *Terminal) watchSize() {
+	defer t.o.Crashed()
 	if t.o.Resized != nil {
 		t.sizes(t.o.Resized)
 		return
@@ -390,6 +400,7 @@ func (t *Terminal) watchSize() {
 }
 
 func (t *Terminal) sizes(resized <-chan struct{}) {
+	defer t.o.Crashed()
 	for {
 		select {
 		case <-resized:

@@ -1,0 +1,26 @@
+package pen
+
+import (
+	"crypto/rand"
+	"path/filepath"
+	"time"
+
+	"agent/internal/place"
+)
+
+// maxPastes bounds how many pastes are kept; the oldest go first.
+const maxPastes = 200
+
+// SavePaste keeps a text under pastes/ in Sonny's folder, and returns its path, by which
+// a message can name it.
+func SavePaste(dir, text string, at time.Time) (string, error) {
+	dir = filepath.Join(dir, "pastes")
+	if err := place.MakePrivateDir(dir); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, at.Format("2006-01-02-150405-")+rand.Text()[:6]+".txt")
+	if err := place.CreatePrivate(path, []byte(text)); err != nil {
+		return "", err
+	}
+	return path, keepNewest(dir, maxPastes)
+}

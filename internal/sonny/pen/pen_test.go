@@ -1,0 +1,213 @@
+package pen
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agent/internal/sonny/screen/edit"
+	"agent/protocol"
+)
+
+var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+func TestHistory(t *testing.T) {
+	dir := t.TempDir()
+	h := HistoryIn(dir)
+	for _, text := range []string{"one", "two\nlines", "one"} {
+		if _, err := h.Add("demo", text, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := HistoryIn(dir).Add("other", "elsewhere", now); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := h.Sent("demo")
+	if err != nil || !slices.Equal(sent, []string{"one", "two\nlines"}) {
+		t.Errorf("sent %q, %v", sent, err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "history"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if Keeps(" secret") || Keeps("") || !Keeps("x") {
+		t.Error("what is kept")
+	}
+}
+
+func TestTheHistoryIsBounded(t *testing.T) {
+	var all []entry
+	for i := range MaxEntries + 10 {
+		all = append(all, entry{now, "demo", fmt.Sprint(i)})
+	}
+	data, err := encode(all)
+	if n := bytes.Count(data, []byte("\n")); err != nil || n != MaxEntries {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	if !bytes.Contains(data, []byte(`"2009"`)) || bytes.Contains(data, []byte(`"9"`)) {
+		t.Error("the oldest did not go first")
+	}
+	large := []entry{{now, "demo", strings.Repeat("a", 10<<20)}, {now, "demo", strings.Repeat("b", 10<<20)}}
+	if data, err = encode(large); err != nil || bytes.Contains(data, []byte("aaa")) || !bytes.Contains(data, []byte("bbb")) {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+func TestHistoryIsNotALink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "history")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := HistoryIn(dir).Sent("demo"); err == nil || !strings.Contains(err.Error(), "link") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDrafts(t *testing.T) {
+	dir := t.TempDir()
+	d := DraftsIn(dir)
+	e := edit.New()
+	e.Type("half a ")
+	e.AddChip(edit.Chip{Kind: edit.PasteChip, Label: "[pasted 84 lines]", Text: "all of it"})
+	key := OfBot("store", 7)
+	whole := Kept{Draft: e.Draft(), Stash: []edit.Draft{{Parts: []edit.Part{{Text: "aside"}}}}}
+	if err := d.Save(key, 2, whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save(key, 1, Kept{}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := DraftsIn(dir).Load(key)
+	if text, _ := k.Draft.Message(); err != nil || text != "half a all of it" || len(k.Stash) != 1 {
+		t.Errorf("%+v, %v", k, err)
+	}
+	if k, err := d.Load(OfFolder("/elsewhere")); err != nil || !k.Empty() {
+		t.Errorf("another's: %+v, %v", k, err)
+	}
+	if err := d.Save(key, 3, Kept{}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(dir, "drafts")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestADraftThatCannotBeSaved(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "drafts"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := DraftsIn(dir)
+	k := Kept{Draft: edit.Draft{Parts: []edit.Part{{Text: "x"}}}}
+	if err := d.Save("a", 1, k); err == nil {
+		t.Fatal("saved in a folder that is a file")
+	}
+	if err := os.Remove(filepath.Join(dir, "drafts")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Save("a", 1, k); err != nil {
+		t.Errorf("the same change again: %v", err)
+	}
+}
+
+// drawn is a PNG of a size.
+func drawn(t *testing.T, w, h int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, w, h))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "trace.png")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPictures(t *testing.T) {
+	dir := t.TempDir()
+	p := PicturesIn(dir)
+
+	t.Run("a small one is kept as it is", func(t *testing.T) {
+		path := drawn(t, 412, 96)
+		got, err := p.Attach(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, _ := os.ReadFile(path)
+		is, err := os.ReadFile(got.Path)
+		if err != nil || !bytes.Equal(was, is) {
+			t.Errorf("the copy differs: %v", err)
+		}
+		if label := got.Label(1); !strings.HasPrefix(label, "[picture 1: trace.png 412×96 ") {
+			t.Errorf("label %q", label)
+		}
+	})
+
+	t.Run("a large one is scaled to 2,000 pixels", func(t *testing.T) {
+		got, err := p.Attach(drawn(t, 3000, 1000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(got.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		c, kind, err := image.DecodeConfig(f)
+		if err != nil || c.Width != 2000 || c.Height != 666 || kind != "png" || got.Width != 2000 {
+			t.Errorf("%+v %s %v", c, kind, err)
+		}
+	})
+
+	t.Run("one whose pixels would take too much memory is refused before it is decoded", func(t *testing.T) {
+		var b bytes.Buffer
+		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+			t.Fatal(err)
+		}
+		data := b.Bytes()
+		copy(data[16:24], []byte{0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff}) // its size, in the header
+		binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
+		_, err := p.AttachBytes(data, "bomb.png")
+		var fault *protocol.Error
+		if !errors.As(err, &fault) || fault.Code != Unsupported || !strings.Contains(err.Error(), "65535×65535") {
+			t.Errorf("error %v", err)
+		}
+	})
+
+	t.Run("what is no picture is refused and named", func(t *testing.T) {
+		_, err := p.AttachBytes([]byte("hello"), "x.png")
+		if err == nil || !strings.Contains(err.Error(), "x.png") {
+			t.Errorf("error %v", err)
+		}
+	})
+
+	t.Run("after seven days it goes", func(t *testing.T) {
+		got, err := p.Attach(drawn(t, 4, 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Clean(time.Now().Add(6 * 24 * time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(got.Path); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Clean(time.Now().Add(8 * 24 * time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(got.Path); err == nil {
+			t.Error("it is still there")
+		}
+	})
+}

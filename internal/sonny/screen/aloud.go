@@ -1,0 +1,145 @@
+package screen
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"agent/internal/sonny/plain"
+	"agent/internal/sonny/screen/term"
+)
+
+// Aloud is a terminal on which screens are read out as lines (sonny.md 14): of each
+// frame the rows that are new are printed, and a line that is typed goes to the screen
+// as its keys. It is for the screens that stand alone; the app has its own plain form.
+type Aloud struct {
+	Terminal
+	events chan term.Event
+	leave  context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	con    *plain.Console
+	why    string
+	spoke  bool
+	hidden func() bool
+	left   int // keys of a line that the screen has not taken yet
+	rows   []string
+}
+
+// ReadAloud reads out what is drawn on a terminal that is open for lines. why is what
+// the first line says. It takes the terminal's events until Close.
+func ReadAloud(t Terminal, why string) *Aloud {
+	ctx, leave := context.WithCancel(context.Background())
+	r := &Aloud{Terminal: t, why: why, events: make(chan term.Event), leave: leave, con: &plain.Console{Write: t.Write}}
+	r.wg.Go(func() { r.listen(ctx) })
+	return r
+}
+
+// Close gives the terminal's events back.
+func (r *Aloud) Close() {
+	r.leave()
+	r.wg.Wait()
+	r.con.Newline()
+}
+
+// Spoke reports whether anything was printed.
+func (r *Aloud) Spoke() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spoke
+}
+
+// Events are the keys that the typed lines are made of.
+func (r *Aloud) Events() <-chan term.Event { return r.events }
+
+// Size is one at which nothing of a screen is cut or wrapped.
+func (r *Aloud) Size() (w, h int, err error) { return wideRow, 60, nil }
+
+// hide has stars stand for what is typed while a condition holds. It is asked on the
+// goroutine that draws.
+func (r *Aloud) hide(hidden func() bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hidden = hidden
+}
+
+// Draw prints the rows that were not in the frame before, once the line that was typed
+// is taken as a whole.
+func (r *Aloud) Draw(f *term.Frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left > 0 {
+		r.left--
+	}
+	if r.left > 0 {
+		return
+	}
+	if !r.spoke {
+		r.spoke = true
+		r.con.Print(firstLine + r.why)
+	}
+	rows := rowsOf(f)
+	for _, row := range rows {
+		if !slices.Contains(r.rows, row) {
+			r.con.Print(plain.Notice + ": " + row)
+		}
+	}
+	r.rows = rows
+	r.con.Hide(r.hidden != nil && r.hidden())
+}
+
+// listen makes keys of the lines that are typed.
+func (r *Aloud) listen(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-r.Terminal.Events():
+			for _, e := range r.heard(e) {
+				select {
+				case r.events <- e:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}
+}
+
+// heard takes an event of the terminal's, and gives those that it makes for the screen.
+func (r *Aloud) heard(e term.Event) []term.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e := e.(type) {
+	case term.Closed:
+		return []term.Event{e}
+	case term.Paste:
+		r.con.Paste(cleaned(e.Text))
+	case term.Key:
+		if e.Name == "ctrl+c" || e.Name == "ctrl+d" || e.Name == "esc" {
+			r.con.Drop()
+			return []term.Event{e}
+		}
+		if done, ok := r.con.Key(e.Name, e.Text); ok {
+			keys := keysOf(done.Text)
+			r.left = len(keys)
+			return keys
+		}
+	}
+	return nil
+}
+
+// keysOf are the keys that a line stands for: a choice is its one character, "esc" and
+// the like are the key of that name, and everything else is typed and taken by Enter.
+func keysOf(line string) (keys []term.Event) {
+	switch {
+	case line == "esc" || line == "up" || line == "down":
+		return []term.Event{term.Key{Name: line}}
+	case len(line) == 1:
+		return []term.Event{term.Key{Name: line, Text: line}}
+	case line != "":
+		keys = append(keys, term.Paste{Text: line})
+	}
+	return append(keys, term.Key{Name: "enter"})
+}

@@ -1,0 +1,182 @@
+package screen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"agent/client/termsafe"
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/text"
+	"agent/protocol"
+)
+
+// commandRows is how many rows of a command are shown, unless all is asked for.
+const commandRows = 12
+
+// indent4 is where the thing that is asked about stands.
+var indent4 = []text.Span{{Text: "    ", Chrome: true}}
+
+// body is what would run and what is known of it, in the order of sonny.md 9.1.
+func (q *approval) body(a *App, w int, whole bool) []text.Line {
+	c := q.c
+	out := q.subject(w, whole)
+	out = append(out, text.Line{}, text.Of(text.Dim, "  "+strings.Join(q.facts(a), " · ")).Cut(w))
+	for _, target := range c.Target {
+		out = append(out, text.Of(text.Warn, "  wants "+termsafe.OneLine(target)).Cut(w))
+	}
+	for _, r := range c.Rules {
+		line := "  rule: " + r.Decision + " " + termsafe.OneLine(strings.Join(r.Prefix, " "))
+		if r.Justification != "" {
+			line += ": " + termsafe.OneLine(r.Justification)
+		}
+		out = append(out, text.Of(text.Warn, line).Cut(w))
+	}
+	if c.Justification != "" {
+		out = append(out, wrapped("it says: "+termsafe.OneLine(c.Justification), text.Dim, w)...)
+	}
+	if diff := cells.Changes(c.Name, q.args, w-4); len(diff) > 0 && c.Step == "" {
+		out = append(out, text.Line{})
+		for _, line := range clipped(diff, whole) {
+			out = append(out, text.Line{Spans: append(indent2[:1:1], line.Spans...), End: line.End})
+		}
+	}
+	if judged := q.judged(a); judged != "" {
+		out = append(out, text.Of(text.Dim, "  "+judged).Cut(w))
+	}
+	return out
+}
+
+func wrapped(s string, role text.Role, w int) []text.Line {
+	return text.Wrap([]text.Span{{Text: s, Role: role}}, text.Frame{Width: w - 2, First: indent2, Rest: indent2})
+}
+
+// clipped are the first rows, unless all is asked for.
+func clipped(lines []text.Line, whole bool) []text.Line {
+	if whole || len(lines) <= commandRows {
+		return lines
+	}
+	n := len(lines) - commandRows
+	return append(lines[:commandRows:commandRows], text.Of(text.Dim, fmt.Sprintf("    +%d lines, v shows all", n)))
+}
+
+// subject is the command, the path, or what a served tool would do, with nothing hidden:
+// what a terminal would act on is written out.
+func (q *approval) subject(w int, whole bool) (out []text.Line) {
+	for _, line := range q.spelled() {
+		out = append(out, text.Wrap([]text.Span{{Text: termsafe.OneLine(line), Attr: text.Bold}}, text.Frame{Width: w - 2, First: indent4, Rest: indent4})...)
+	}
+	out = clipped(out, whole)
+	if !q.c.Whole() {
+		out = append(out, text.Of(text.Warn, "    some of it is too long to be shown here: deny what you cannot read"))
+	}
+	return out
+}
+
+// spelled are the lines of what is asked about.
+func (q *approval) spelled() []string {
+	var args struct {
+		Command string `json:"command"`
+		Path    string `json:"path"`
+		Text    string `json:"text"`
+		Handle  string `json:"handle"`
+	}
+	_ = json.Unmarshal([]byte(q.args), &args) // what is no object is shown as it is
+	switch {
+	case q.c.Step == "" && q.c.Name == "shell" && args.Command != "":
+		return strings.Split(strings.TrimRight(args.Command, "\n"), "\n")
+	case q.c.Step == "" && (q.c.Name == "write" || q.c.Name == "edit") && args.Path != "":
+		return []string{q.c.Name + " " + args.Path}
+	case q.c.Step == "" && q.c.Name == "apply_patch":
+		return []string{"edit files, by the patch below"}
+	}
+	if lines := members(q.args); len(lines) > 0 {
+		return append([]string{q.c.Name}, lines...)
+	}
+	return []string{q.c.Name, q.args}
+}
+
+// members are an object's, one a line in their own order; a text of several lines, as a
+// setup script is, stands below its name.
+func members(object string) (lines []string) {
+	dec := json.NewDecoder(strings.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			return nil
+		}
+		lines = append(lines, member(fmt.Sprint(name), value)...)
+	}
+	return lines
+}
+
+func member(name string, value json.RawMessage) []string {
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, value) != nil {
+			return []string{name}
+		}
+		return []string{name + "  " + compact.String()}
+	}
+	s = strings.TrimRight(s, "\n")
+	if !strings.Contains(s, "\n") {
+		return []string{name + "  " + s}
+	}
+	lines := []string{name}
+	for line := range strings.SplitSeq(s, "\n") {
+		lines = append(lines, "  "+line)
+	}
+	return lines
+}
+
+// facts are where it would run, as whom, and how long it waits.
+func (q *approval) facts(a *App) []string {
+	c := q.c
+	folder := ""
+	if b := a.world.Bot(c.Bot); b != nil && b.Record.Workspace != nil {
+		folder = " in " + termsafe.OneLine(tilde(*b.Record.Workspace))
+	}
+	permissions := "runs with all your permissions"
+	if b := a.world.Bot(c.Bot); b != nil && c.Cause == "rule_prompt" && !c.Escalated && b.Record.Sandbox != protocol.SandboxFull {
+		permissions = "runs in its sandbox"
+	}
+	out := []string{termsafe.OneLine(c.Name) + folder, permissions}
+	if c.ExpiresMS == nil {
+		return append(out, "no time limit")
+	}
+	left := time.UnixMilli(*c.ExpiresMS).Sub(a.o.Clock())
+	return append(out, "expires in "+cells.Span(max(0, left)))
+}
+
+// judged says which other gates have let the call through: those of the bot that name
+// the tool and are no longer open.
+func (q *approval) judged(a *App) string {
+	b := a.world.Bot(q.c.Bot)
+	if b == nil || q.c.Step != "" {
+		return ""
+	}
+	var tags []string
+	for _, gate := range b.Record.Gates {
+		if slices.Contains(gate.Tools, q.c.Name) && !slices.Contains(q.c.Gates, gate.Tag) {
+			tags = append(tags, termsafe.OneLine(gate.Tag))
+		}
+	}
+	switch {
+	case len(tags) > 0:
+		return "allowed so far by " + strings.Join(tags, ", ")
+	case len(q.c.Gates) > 1:
+		return "asked as well: " + termsafe.OneLine(strings.Join(q.c.Gates, ", "))
+	}
+	return ""
+}

@@ -1,0 +1,231 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/skill"
+	"agent/protocol"
+)
+
+// customCommands are the person's and the folder's own, and the skills (sonny.md 10.6).
+type customCommands struct {
+	folder string
+	list   []skill.Command
+}
+
+// commandsPanel lists all commands.
+var commandsPanel = feature{
+	commands: []slashCommand{{"commands", "", "all commands, your own too", func(a *App, _ string) error {
+		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []listRow {
+			var rows []listRow
+			for _, p := range a.commandPicks("/") {
+				rows = append(rows, listRow{id: p.name, line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.name), 30) + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim})})
+			}
+			return rows
+		}}
+		return nil
+	}}},
+	opened: func(a *App, s *session) { a.readCommands() },
+}
+
+// readCommands reads the commands of the folder on screen, beside the loop.
+func (a *App) readCommands() {
+	folder := a.workspace(a.at())
+	do(a, func(context.Context) ([]skill.Command, error) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, err
+		}
+		return skill.Commands(folder, home)
+	}, func(list []skill.Command, err error) {
+		if err != nil {
+			a.notes.fail(err)
+			return
+		}
+		a.custom = customCommands{folder, slices.DeleteFunc(list, func(c skill.Command) bool { return a.builtIn(c.Name) != nil })}
+	})
+}
+
+func (a *App) builtIn(name string) *slashCommand {
+	for i := range a.commands {
+		if a.commands[i].name == name {
+			return &a.commands[i]
+		}
+	}
+	return nil
+}
+
+// commandPicks complete a command's name, or its last argument.
+func (a *App) commandPicks(typed string) (picks []pick) {
+	line := strings.TrimPrefix(typed, "/")
+	name, args, more := strings.Cut(line, " ")
+	if more {
+		return a.argumentPicks(name, args)
+	}
+	for _, c := range a.commands {
+		if strings.HasPrefix(c.name, name) {
+			picks = append(picks, pick{name: strings.TrimSpace("/" + c.name + " " + c.args), does: c.does, insert: "/" + c.name + space(c.args)})
+		}
+	}
+	for _, c := range a.custom.list {
+		if strings.HasPrefix(c.Name, name) {
+			picks = append(picks, pick{name: strings.TrimSpace("/" + c.Name + " " + c.Hint), does: c.Description, insert: "/" + c.Name + " "})
+		}
+	}
+	slices.SortStableFunc(picks, func(x, y pick) int { return strings.Compare(x.name, y.name) })
+	return picks
+}
+
+func space(args string) string {
+	if args == "" {
+		return ""
+	}
+	return " "
+}
+
+// argumentPicks complete the one argument of the commands that have a choice.
+func (a *App) argumentPicks(name, typed string) (picks []pick) {
+	var values []string
+	switch name {
+	case "approval":
+		values = []string{string(lead.Auto), string(lead.Manual), string(lead.Look), string(lead.Full)}
+	case "effort":
+		values = []string{"default", "low", "medium", "high", "xhigh", "max"}
+	case "model":
+		values = a.o.Models
+	case "peek", "open", "resume":
+		for b := range a.world.Bots() {
+			if !lead.Judge(&b.Record) {
+				values = append(values, b.Record.Name)
+			}
+		}
+	case "stop", "merge":
+		values = append(values, "all")
+		for _, t := range a.tasks() {
+			values = append(values, t.Record.Name)
+		}
+	}
+	if strings.Contains(typed, " ") {
+		return nil
+	}
+	for _, v := range values {
+		if strings.HasPrefix(v, typed) && v != typed && len(picks) < maxFound {
+			picks = append(picks, pick{name: v, insert: v})
+		}
+	}
+	return picks
+}
+
+// slash reads a command line; //text is a message.
+func slash(prompt string) (string, bool) {
+	if !strings.HasPrefix(prompt, "/") || strings.HasPrefix(prompt, "//") {
+		return "", false
+	}
+	return prompt[1:], true
+}
+
+// runCommand runs the command that was typed. One that is unknown stays in the composer.
+func (a *App) runCommand() {
+	c := a.composing()
+	n := c.e().Changes()
+	c.running = true // it may take the composer off the screen
+	defer func() { c.running = false }()
+	if a.command(strings.TrimPrefix(c.text(), "/")) && c.e().Changes() == n {
+		c.e().Sent()
+	}
+}
+
+// command runs what was typed after a slash. It reports whether that is done with.
+func (a *App) command(typed string) bool {
+	line, _, _ := strings.Cut(typed, "\n")
+	name, args, _ := strings.Cut(line, " ")
+	if b := a.builtIn(name); b != nil {
+		err := b.run(a, strings.TrimSpace(args))
+		if err != nil {
+			a.notes.fail(err)
+		}
+		return err == nil
+	}
+	for _, own := range a.custom.list {
+		if own.Name == name {
+			a.runCustom(a.composing(), own, typed[len(name):])
+			return false // its message takes the line's place
+		}
+	}
+	says := fmt.Sprintf("no command /%s; //%s sends it as a message", name, name)
+	if near := a.nearest(name); near != "" {
+		says = fmt.Sprintf("no command /%s; is it /%s? //%s sends it as a message", name, near, name)
+	}
+	a.notes.say(says)
+	return false
+}
+
+// runCustom sends what a command of the person's own makes of its arguments: words, and
+// nothing that runs.
+func (a *App) runCustom(c *composer, own skill.Command, args string) {
+	n := c.e().Changes()
+	do(a, func(context.Context) (string, error) { return own.Message(args) }, func(text string, err error) {
+		switch {
+		case err != nil:
+			a.notes.fail(err)
+		case len(text) > protocol.MaxPrompt:
+			a.notes.fail(protocol.Fail(protocol.UsageError, "/"+own.Name+" makes a message that is longer than the daemon takes"))
+		case c.e().Changes() == n && c == a.composing():
+			typed := c.e().Draft()
+			c.e().SetText(text)
+			if a.at() == nil {
+				a.send(delivery{})
+				return
+			}
+			m := textMessage(text)
+			m.draft = typed
+			a.gone(c, m)
+			a.post(a.at(), textMessage(text), delivery{})
+		}
+	})
+}
+
+// nearest is the command whose name is most like a mistyped one; "" where none is.
+func (a *App) nearest(name string) string {
+	best, least := "", max(2, len(name)/2)
+	consider := func(other string) {
+		if d := distance(name, other); d < least || d == least && best == "" {
+			best, least = other, d
+		}
+	}
+	for _, c := range a.commands {
+		consider(c.name)
+	}
+	for _, c := range a.custom.list {
+		consider(c.Name)
+	}
+	return best
+}
+
+// distance is how many characters must be put in, taken out or replaced.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		last := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := last
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			last = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

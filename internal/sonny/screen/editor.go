@@ -1,0 +1,93 @@
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"agent/internal/place"
+	"agent/internal/sonny/screen/edit"
+	"agent/protocol"
+)
+
+// editorKeys open the draft in the person's editor (sonny.md 10.1).
+var editorKeys = feature{
+	commands: []slashCommand{{"editor", "", "the draft in your editor", func(a *App, _ string) error {
+		a.composing().clear()
+		a.openEditor()
+		return nil
+	}}},
+	actions: map[string]func(*App){"editor": (*App).openEditor},
+}
+
+// maxEdited bounds what is taken back from an editor, in bytes.
+const maxEdited = 16 << 20
+
+// openEditor hands the draft to the editor and takes back what it saved, unsent. Nothing
+// is drawn meanwhile: the terminal is the editor's. What fails changes nothing.
+func (a *App) openEditor() {
+	argv := editorOf(a.o.Editor, os.Getenv)
+	if len(argv) == 0 {
+		a.notes.say("no editor is set: $VISUAL, $EDITOR, or tui.editor")
+		return
+	}
+	c := a.composing()
+	was, pictures := c.e().Message()
+	now, err := a.edit(argv, was)
+	switch {
+	case err != nil:
+		a.notes.fail(fmt.Errorf("nothing was changed: %w", err))
+	case now != was:
+		d := edit.Draft{Parts: []edit.Part{{Text: now}}}
+		for _, p := range pictures {
+			d.Parts = append(d.Parts, edit.Part{Chip: &p})
+		}
+		c.e().SetDraft(d)
+	}
+}
+
+// editorOf is the editor's command: of the setting, else of the environment.
+func editorOf(setting string, env func(string) string) []string {
+	for _, s := range []string{setting, env("VISUAL"), env("EDITOR")} {
+		if strings.TrimSpace(s) != "" {
+			return strings.Fields(s)
+		}
+	}
+	return nil
+}
+
+// edit has the editor change a text, in a private file that is gone afterwards.
+func (a *App) edit(argv []string, text string) (string, error) {
+	dir, err := os.MkdirTemp("", "sonny")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "message.md")
+	if err := place.CreatePrivate(path, []byte(text)); err != nil {
+		return "", err
+	}
+	a.o.Term.Suspend()
+	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	ran := cmd.Run()
+	if err := a.o.Term.Resume(); err != nil {
+		a.quit = true
+		return "", err
+	}
+	a.o.Term.Redraw()
+	if ran != nil {
+		return "", fmt.Errorf("%s: %w", argv[0], ran)
+	}
+	data, _, err := place.ReadOwn(path, maxEdited)
+	if err != nil && !errors.Is(err, place.ErrNotOwn) {
+		return "", err
+	}
+	if err != nil {
+		return "", protocol.Fail(PasteTooLarge, err.Error())
+	}
+	return strings.TrimSuffix(string(data), "\n"), nil
+}
