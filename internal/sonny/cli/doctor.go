@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/client"
 	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
@@ -124,8 +125,10 @@ func (a *app) examined(ctx context.Context, o *doctor.Options) (err error) {
 	if o.ConfigErr == nil {
 		o.ConfigErr = projectErr
 	}
-	if o.Reach, err = a.reached(o.Config, o.ConfigPath); err != nil {
-		return err
+	o.Reach, o.ReachErr = a.reached(o.Config, o.ConfigPath)
+	if o.ReachErr != nil {
+		store := filepath.Join(o.Home, ".agent", "state.sqlite")
+		o.Reach.Target = client.Target{Store: store, Socket: store + ".sock"}
 	}
 	o.Agent, o.AgentErr = agentProgram()
 	if self, err := os.Executable(); err == nil {

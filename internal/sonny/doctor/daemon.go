@@ -30,6 +30,9 @@ const (
 
 // reach looks for the daemon and starts none.
 func (d *Doctor) reach(ctx context.Context) {
+	if d.linkErr = d.o.ReachErr; d.linkErr != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
 	o := d.o.Reach
@@ -189,7 +192,7 @@ func (d *Doctor) daemonPaused(context.Context) finding {
 	if p.By != "" {
 		summary += " by " + p.By
 	}
-	return warn(summary+"; nothing runs", "agent resume")
+	return warn(summary+"; nothing runs", "sonny unpause")
 }
 
 // providersReach asks each provider for its models, through the daemon, or one that lives
@@ -273,26 +276,33 @@ func (d *Doctor) companions(ctx context.Context) finding {
 	if err != nil {
 		return fault(Fail, err, "agent companions lists them").with(without)
 	}
-	var down, up []string
+	var down, unset, up []string
 	for _, name := range d.o.Companions {
-		if state, runs := companionState(kept, name); runs {
+		switch state, runs := companionState(kept, name); {
+		case runs:
 			up = append(up, name)
-		} else {
+		case state == "":
+			unset = append(unset, name)
+		default:
 			down = append(down, name+" "+state)
 		}
 	}
-	if len(down) > 0 {
+	switch {
+	case len(down) > 0:
 		return failed(listed(down), "agent companions --restart NAME").with(without)
+	case len(unset) > 0:
+		return warn("the daemon keeps no "+strings.Join(unset, " and no "), "open sonny: it has the daemon keep them").with(without)
 	}
 	return okf("up: %s", listed(up)).with(without)
 }
 
-// companionState says why a companion does not run.
+// companionState says why a companion does not run: "" where the daemon has none of the
+// name.
 func companionState(kept []protocol.Companion, name string) (string, bool) {
 	at := slices.IndexFunc(kept, func(c protocol.Companion) bool { return c.Name == name })
 	switch {
 	case at < 0:
-		return "is not on the daemon's list; sonny puts it there when it opens", false
+		return "", false
 	case kept[at].PID != nil:
 		return "", true
 	}

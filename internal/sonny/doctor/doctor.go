@@ -57,7 +57,8 @@ type Options struct {
 	Repo    repo.Repo // the checkout that holds Folder; zero outside one
 	Environ []string  // as os.Environ gives it
 
-	Reach connect.Options // the daemon; it is reached and never started
+	Reach    connect.Options // the daemon; it is reached and never started
+	ReachErr error           // why it cannot be told which daemon; Reach is then a guess
 
 	// ConfigPath is config.toml's path; Config, Notices and ConfigErr are what
 	// config.Resolve gave.
@@ -126,19 +127,39 @@ func table() []check {
 	return []check{
 		{"version", (*Doctor).version},
 		{"home.mode", (*Doctor).homeMode},
-		{"env.mode", (*Doctor).envMode}, {"env.parse", (*Doctor).envParse}, {"env.shadowed", (*Doctor).envShadowed},
-		{"config.parse", (*Doctor).configParse}, {"config.unknown", (*Doctor).configUnknown}, {"config.secrets", (*Doctor).configSecrets},
-		{"providers", (*Doctor).providers}, {"providers.reach", (*Doctor).providersReach},
+		{"env.mode", (*Doctor).envMode},
+		{"env.parse", (*Doctor).envParse},
+		{"env.shadowed", (*Doctor).envShadowed},
+		{"config.parse", (*Doctor).configParse},
+		{"config.unknown", (*Doctor).configUnknown},
+		{"config.secrets", (*Doctor).configSecrets},
+		{"providers", (*Doctor).providers},
+		{"providers.reach", (*Doctor).providersReach},
 		{"chatgpt", (*Doctor).chatgpt},
 		{"models", (*Doctor).models},
-		{"socket", (*Doctor).socket}, {"store.mode", (*Doctor).storeMode}, {"daemon.protocol", (*Doctor).daemonProtocol},
-		{"daemon.options", (*Doctor).daemonOptions}, {"daemon.paused", (*Doctor).daemonPaused},
-		{"sandbox.program", (*Doctor).sandboxProgram}, {"sandbox.run", (*Doctor).sandboxRun}, {"sandbox.network", (*Doctor).sandboxNetwork},
-		{"git", (*Doctor).git}, {"rg", (*Doctor).rg}, {"editor", (*Doctor).editor}, {"clipboard", (*Doctor).clipboard}, {"notify", (*Doctor).notify},
+		{"socket", (*Doctor).socket},
+		{"store.mode", (*Doctor).storeMode},
+		{"daemon.protocol", (*Doctor).daemonProtocol},
+		{"daemon.options", (*Doctor).daemonOptions},
+		{"daemon.paused", (*Doctor).daemonPaused},
+		{"sandbox.program", (*Doctor).sandboxProgram},
+		{"sandbox.run", (*Doctor).sandboxRun},
+		{"sandbox.network", (*Doctor).sandboxNetwork},
+		{"git", (*Doctor).git},
+		{"rg", (*Doctor).rg},
+		{"editor", (*Doctor).editor},
+		{"clipboard", (*Doctor).clipboard},
+		{"notify", (*Doctor).notify},
 		{"scheduler", (*Doctor).scheduler},
-		{"companions", (*Doctor).companions}, {"judge", (*Doctor).judge},
-		{"rules", (*Doctor).rules}, {"mcp", (*Doctor).mcp}, {"skills", (*Doctor).skills}, {"roles", (*Doctor).roles},
-		{"commands", (*Doctor).commands}, {"memory", (*Doctor).memory}, {"commons", (*Doctor).commons},
+		{"companions", (*Doctor).companions},
+		{"judge", (*Doctor).judge},
+		{"rules", (*Doctor).rules},
+		{"mcp", (*Doctor).mcp},
+		{"skills", (*Doctor).skills},
+		{"roles", (*Doctor).roles},
+		{"commands", (*Doctor).commands},
+		{"memory", (*Doctor).memory},
+		{"commons", (*Doctor).commons},
 		{"worktrees", (*Doctor).worktrees},
 		{"terminal", (*Doctor).terminal},
 		{"disk", (*Doctor).disk},

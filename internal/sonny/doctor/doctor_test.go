@@ -97,7 +97,7 @@ func TestReport(t *testing.T) {
 		for _, id := range []string{"sandbox.program", "sandbox.run", "sandbox.network", "git", "providers", "models", "disk"} {
 			e.wants(t, id, doctor.OK)
 		}
-		for _, id := range []string{"providers.reach", "commons", "programs", "companions", "terminal"} {
+		for _, id := range []string{"providers.reach", "commons", "programs", "terminal"} {
 			e.wants(t, id, doctor.Skip)
 		}
 	}
@@ -107,10 +107,11 @@ func TestReport(t *testing.T) {
 		for _, id := range []string{"daemon.protocol", "daemon.options", "daemon.paused", "worktrees"} {
 			e.wants(t, id, doctor.Skip, "runs")
 		}
-		e.wants(t, "scheduler", doctor.Skip, "no triggers")
+		e.wants(t, "companions", doctor.Skip, "no daemon runs", "not in this build: lookout")
 		if h.DaemonPID() != 0 {
 			t.Error("doctor started a daemon")
 		}
+		e.wants(t, "scheduler", doctor.Skip, "no triggers")
 	})
 	t.Run("the members are those of the document", func(t *testing.T) {
 		var raw struct {
@@ -155,11 +156,12 @@ func TestReport(t *testing.T) {
 		// agent start knows nothing of what sonny wants besides.
 		e.wants(t, "daemon.options", doctor.Warn, "~/.agent/triggers", "agent shutdown")
 		e.wants(t, "scheduler", doctor.Warn, "~/.config/systemd/user")
+		e.wants(t, "companions", doctor.Warn, "keeps no approver and no toolhost")
 	})
 	t.Run("a paused daemon", func(t *testing.T) {
 		h.Agent("pause", "--reason", "for lunch")
 		e := examine(t, h, "--offline")
-		e.wants(t, "daemon.paused", doctor.Warn, "agent resume")
+		e.wants(t, "daemon.paused", doctor.Warn, "sonny unpause")
 		if strings.Contains(e.Stdout, "lunch") {
 			t.Error("the reason is a person's own words")
 		}
@@ -204,6 +206,12 @@ func TestEnvMode(t *testing.T) {
 	}
 	t.Run("SO-81 an env that others can read fails, and stays", func(t *testing.T) {
 		loose(t, examine(t, h, "--offline"))
+	})
+	t.Run("SO-81 sonny exec refuses it and names the path", func(t *testing.T) {
+		r := h.Sonny("exec", "x")
+		if r.Exit == 0 || !strings.Contains(r.Stderr, "env_file_permissions") || !strings.Contains(r.Stderr, path) {
+			t.Errorf("%+v", r)
+		}
 	})
 	t.Run("SO-81 --fix asks, and without a yes changes nothing", func(t *testing.T) {
 		for _, answers := range []string{"", "n\n", "\n", "nope\n"} {
@@ -279,6 +287,9 @@ func replaced(path string, with func(at string) error) func(*testing.T, *sonnyte
 		if err := with(at); err != nil {
 			t.Fatal(err)
 		}
+		if path == ".agent" { // the home's end looks for its daemon there
+			t.Cleanup(func() { os.Remove(at); os.Mkdir(at, 0o700) })
+		}
 	}
 }
 
@@ -298,10 +309,23 @@ func becomes(path string, want os.FileMode) func(*testing.T, *sonnytest.Home) bo
 }
 
 // secretKey looks like a provider's.
-const secretKey = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+const secretKey = "sk-" + "ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
 
 var states = []state{
 	{name: "~/.agent that others may read", make: mode(".agent", 0o755), id: "home.mode", status: doctor.Fail, says: []string{"0755", "chmod 700"}, mended: becomes(".agent", 0o700)},
+	{name: "~/.agent that is a file", make: replaced(".agent", func(at string) error { return os.WriteFile(at, nil, 0o600) }), id: "home.mode", status: doctor.Fail, says: []string{"~/.agent is no folder"}},
+	{name: "~/.agent that is a FIFO", make: replaced(".agent", fifo), id: "home.mode", status: doctor.Fail, says: []string{"~/.agent is no folder"}},
+	{name: "~/.agent that is a file: the daemon", make: replaced(".agent", fifo), id: "daemon.protocol", status: doctor.Fail, says: []string{"invalid_store_path"}},
+	{name: "~/.agent that leads nowhere", make: replaced(".agent", func(at string) error { return os.Symlink("nowhere", at) }), id: "home.mode", status: doctor.Fail, says: []string{"leads to no folder"}},
+	{name: "~/.agent that leads to another's", make: replaced(".agent", func(at string) error { return os.Symlink("/usr", at) }), id: "home.mode", status: doctor.Fail, says: []string{"not yours alone"}},
+	{name: "~/.agent that leads to a folder of one's own", make: func(t *testing.T, h *sonnytest.Home) {
+		if err := os.Rename(h.Path(".agent"), h.Path("real")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("real", h.Path(".agent")); err != nil {
+			t.Fatal(err)
+		}
+	}, id: "home.mode", status: doctor.Warn, says: []string{"is a link"}},
 	{name: "no ~/.agents", make: func(*testing.T, *sonnytest.Home) {}, id: "home.mode", status: doctor.Warn, says: []string{"~/.agents"}, mended: becomes(".agents", 0o700)},
 	{name: "~/.agents that is a file", make: writes(".agents", "x"), id: "home.mode", status: doctor.Fail, says: []string{"~/.agents is no folder"}},
 	{name: "an env that is a FIFO", make: replaced(".agent/env", fifo), id: "env.mode", status: doctor.Fail, says: []string{"~/.agent/env"}},
@@ -327,7 +351,7 @@ var states = []state{
 		h.Write(".agent/chatgpt.json", `{"version":1}`)
 		chmod(t, h.Path(".agent/chatgpt.json"), 0o644)
 	}, id: "chatgpt", status: doctor.Fail, says: []string{"0644"}},
-	{name: "a sign-in that is none", make: writes(".agent/chatgpt.json", "nonsense "+secretKey), id: "chatgpt", status: doctor.Fail, says: []string{"agent login chatgpt"}, never: secretKey},
+	{name: "a sign-in that is none", make: writes(".agent/chatgpt.json", "nonsense "+secretKey), id: "chatgpt", status: doctor.Fail, says: []string{"sonny login chatgpt"}, never: secretKey},
 	{name: "a sign-in whose access token has ended", make: writes(".agent/chatgpt.json", `{"version":1,"access_token":"hushhushhushhush","expires_at":1000}`), id: "chatgpt", status: doctor.Warn, says: []string{"1970-01-01T00:16:40Z"}, never: "hushhush"},
 	{name: "a sign-in that holds", make: writes(".agent/chatgpt.json", `{"version":1,"access_token":"hushhushhushhush","expires_at":99999999999}`), id: "chatgpt", status: doctor.OK, says: []string{"signed in"}, never: "hushhush"},
 	{name: "a file in the socket's place", make: writes(".agent/state.sqlite.sock", ""), id: "socket", status: doctor.Fail, says: []string{"no socket"}},

@@ -39,7 +39,7 @@ func (d *Doctor) homeMode(context.Context) finding {
 	case err != nil:
 		return failed("~/.agent cannot be looked at: "+reason(err), "see to it that ~/.agent is a folder of your own")
 	case info.Mode().Type() == fs.ModeSymlink:
-		return failed("~/.agent is a link", "put the folder itself there: what it leads to may be anybody's")
+		return d.homeLink(dir)
 	case !info.IsDir():
 		return failed("~/.agent is no folder", "move it away; sonny setup makes the folder")
 	case !mine(info):
@@ -49,6 +49,19 @@ func (d *Doctor) homeMode(context.Context) finding {
 			mend(mend{"make ~/.agent 0700?", func(context.Context) error { return place.MakePrivateDir(dir) }})
 	}
 	return d.agentsDir()
+}
+
+// homeLink is ~/.agent as a link, which the daemon follows.
+func (d *Doctor) homeLink(dir string) finding {
+	const remedy = "put the folder itself there"
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil || !info.IsDir():
+		return failed("~/.agent is a link that leads to no folder", remedy)
+	case !mine(info) || info.Mode().Perm() != 0o700:
+		return failed(fmt.Sprintf("~/.agent is a link to a folder that is not yours alone (mode %04o)", info.Mode().Perm()), remedy+", 0700")
+	}
+	return warn("~/.agent is a link to a folder of yours", remedy+": what a link leads to is easily another's")
 }
 
 func (d *Doctor) agentsDir() finding {
@@ -213,7 +226,7 @@ func (d *Doctor) providers(context.Context) finding {
 func (d *Doctor) chatgpt(context.Context) finding {
 	path := filepath.Join(d.agentDir(), "chatgpt.json")
 	text, mode, err := place.ReadOwn(path, 64<<10)
-	const again = "agent login chatgpt"
+	const again = "sonny login chatgpt"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return skipf("there is no ChatGPT sign-in")
@@ -241,7 +254,7 @@ func (d *Doctor) chatgpt(context.Context) finding {
 func (d *Doctor) models(context.Context) finding {
 	list, there, err := modelsfile.Read(filepath.Join(d.agentDir(), "models"))
 	if err != nil {
-		return fault(Fail, err, "agent models --discover writes it anew")
+		return fault(Fail, err, "sonny models --discover writes it anew")
 	}
 	set := ""
 	if d.o.Config != nil {
@@ -249,11 +262,11 @@ func (d *Doctor) models(context.Context) finding {
 	}
 	switch {
 	case !there:
-		return warn("~/.agent/models is not there: no model is offered", "agent models --discover")
+		return warn("~/.agent/models is not there: no model is offered", "sonny models --discover")
 	case set == "":
 		return okf("%s; no default is set", counted(len(list), "model"))
 	case !slices.ContainsFunc(list, func(m modelsfile.Model) bool { return m.ID == set }):
-		return warn("the default model "+set+" is not in ~/.agent/models", "sonny config set model PROVIDER/MODEL, or agent models --discover")
+		return warn("the default model "+set+" is not in ~/.agent/models", "sonny config set model PROVIDER/MODEL, or sonny models --discover")
 	}
 	return okf("%s, the default %s among them", counted(len(list), "model"), set)
 }

@@ -112,10 +112,11 @@ func TestLastLine(t *testing.T) {
 	if _, up := companionState(kept, "approver"); !up {
 		t.Error("the approver is up")
 	}
-	for _, name := range []string{"lookout", "toolhost"} {
-		if said, up := companionState(kept, name); up || said == "" {
-			t.Errorf("%s: %q", name, said)
-		}
+	if said, up := companionState(kept, "lookout"); up || said != "is down, its last line: "+lastLine(log) {
+		t.Errorf("%q", said)
+	}
+	if said, up := companionState(kept, "toolhost"); up || said != "" {
+		t.Errorf("%q", said)
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "l")); err != nil || lastLine(filepath.Join(dir, "l")) != "" {
 		t.Error("a link is read")

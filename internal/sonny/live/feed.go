@@ -45,6 +45,9 @@ type Feed struct {
 	store   string
 	pid     int // of the daemon that was followed
 	started []time.Time
+
+	now   func() time.Time // nil: time.Now; for tests
+	every time.Duration    // 0: retryEvery; for tests
 }
 
 // The rhythm of a feed without a connection (sonny.md 30).
@@ -99,11 +102,18 @@ func (f *Feed) socketGone() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+func (f *Feed) clock() time.Time {
+	if f.now != nil {
+		return f.now()
+	}
+	return time.Now()
+}
+
 func (f *Feed) mayRestart() bool {
 	if f.Start == nil {
 		return false
 	}
-	now := time.Now()
+	now := f.clock()
 	recent := 0
 	for _, at := range f.started {
 		if now.Sub(at) < restartWindow {
@@ -119,7 +129,11 @@ func (f *Feed) mayRestart() bool {
 
 // rest waits for the next try. A person who wakes it starts the daemon.
 func (f *Feed) rest(ctx context.Context) {
-	timer := time.NewTimer(retryEvery)
+	every := f.every
+	if every == 0 {
+		every = retryEvery
+	}
+	timer := time.NewTimer(every)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

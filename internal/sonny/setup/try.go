@@ -166,6 +166,7 @@ func (p *pipes) SetDeadline(t time.Time) error {
 func (p *pipes) SetReadDeadline(t time.Time) error {
 	return deadline(p.out, t, (*os.File).SetReadDeadline)
 }
+
 func (p *pipes) SetWriteDeadline(t time.Time) error {
 	return deadline(p.in, t, (*os.File).SetWriteDeadline)
 }

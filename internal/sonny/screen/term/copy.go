@@ -45,7 +45,12 @@ func AskTmux(ctx context.Context, env func(string) string) Tmux {
 
 // CopyRoute is how a copy reaches the clipboard through the terminal: "osc52",
 // "tmux" (tmux keeps it and hands it on), "tmux passthrough", or "" for no way at all.
-func (t *Terminal) CopyRoute() string { return CopyRoute(t.o.Env, t.o.Tmux) }
+func (t *Terminal) CopyRoute() string {
+	if t.plain {
+		return ""
+	}
+	return CopyRoute(t.o.Env, t.o.Tmux)
+}
 
 // CopyRoute is that of the terminal that an environment tells of, with the tmux around.
 func CopyRoute(env func(string) string, tmux Tmux) string {
