@@ -20,6 +20,7 @@ import (
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
+	"agent/internal/sonny/snapshot"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -143,11 +144,22 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
+		Editor:      w.config.TUI.Editor,
+		Snapshots:   snapshots(w),
 		Notify:      notifications(&w.config.Notifications, w.tmux),
 		Notices:     said(w.notices, faults),
 		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// snapshots are where files are kept before each message; nil where they are not to be.
+func snapshots(w *around) *snapshot.Store {
+	set := &w.config.Snapshots
+	if !set.Enabled {
+		return nil
+	}
+	return &snapshot.Store{Dir: filepath.Join(w.agent, "snapshots"), Keep: set.Keep, Bytes: set.MaxBytes}
 }
 
 // notifications are the settings of them, with the route that this terminal takes.

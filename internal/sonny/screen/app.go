@@ -14,6 +14,7 @@ import (
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/snapshot"
 	"agent/protocol"
 )
 
@@ -60,6 +61,9 @@ type Options struct {
 	Fresh  bool   // a new lead even where the folder has one
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
+
+	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
+	Editor    string          // the person's; "": by VISUAL and EDITOR
 
 	Markdown md.Options
 	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
