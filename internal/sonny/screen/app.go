@@ -103,6 +103,7 @@ type App struct {
 	kin     kin     // the tasks of the bot on screen
 	branch  string  // of the folder's checkout, with * when something is changed
 
+	forks       map[int64]int64 // bots that are forks, with whose
 	telling     telling
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called
@@ -146,7 +147,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &App{o: o, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a := &App{o: o, forks: map[int64]int64{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	defer a.running.Wait()

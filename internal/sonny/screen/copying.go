@@ -65,7 +65,9 @@ func (a *App) askBlock() { a.panel = &blockPanel{under: a.panel} }
 // blockPanel waits for a digit, over what was on screen.
 type blockPanel struct{ under panel }
 
-func (p *blockPanel) hints() []string { return []string{"1–9 copies that block of code", "Esc leave it"} }
+func (p *blockPanel) hints() []string {
+	return []string{"1–9 copies that block of code", "Esc leave it"}
+}
 
 // view leaves the transcript in view: the numbers are counted in it.
 func (p *blockPanel) view(a *App, c term.Canvas) {

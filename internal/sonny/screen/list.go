@@ -45,6 +45,8 @@ type question struct {
 	want  string
 	typed composer
 	yes   func(a *App)
+	no    func(a *App)            // nil: the list stays
+	more  map[string]func(a *App) // other answers, by their keys
 }
 
 func (p *listPanel) hints() []string {
@@ -297,6 +299,12 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 	switch {
 	case k.Name == "esc" || q.want == "" && k.Name == "n":
 		p.asks = nil
+		if q.no != nil {
+			q.no(a)
+		}
+	case q.want == "" && q.more[k.Name] != nil:
+		p.asks = nil
+		q.more[k.Name](a)
 	case q.want == "" && k.Name == "y":
 		p.asks = nil
 		q.yes(a)

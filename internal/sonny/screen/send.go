@@ -29,7 +29,9 @@ func (a *App) send(d delivery) {
 	}
 	prompt := strings.TrimRight(s.compose.text(), "\n")
 	if strings.TrimSpace(prompt) == "" {
-		a.resumeHeld()
+		if !a.openMarked() {
+			a.resumeHeld()
+		}
 		return
 	}
 	if command, ok := slash(prompt); ok {
@@ -45,7 +47,7 @@ func (a *App) send(d delivery) {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
 	s.compose.e().Sent()
-	s.up = 0
+	s.up, s.mark = 0, pointer{}
 	for _, keep := range a.sent {
 		keep(a, prompt)
 	}
@@ -69,14 +71,9 @@ func (a *App) wakeDaemon() bool {
 // the connection is away, so it is taken once.
 func (a *App) submit(s *session, req *protocol.Submit, steers bool) {
 	s.sending++
-	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
-		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
-	}, func(_ *protocol.Submitted, err error) {
+	a.hand(req, func(err error) {
 		s.sending--
 		if err == nil {
-			if b := a.world.Bot(s.bot); b != nil {
-				b.Prompted(req.RequestID, req.Prompt)
-			}
 			return
 		}
 		s.giveBack(req.Prompt)
@@ -88,6 +85,21 @@ func (a *App) submit(s *session, req *protocol.Submit, steers bool) {
 		default:
 			a.notes.fail(err)
 		}
+	})
+}
+
+// hand gives a message to the daemon, after the folder's files are kept as far as that
+// is quick. then is told what came of it.
+func (a *App) hand(req *protocol.Submit, then func(error)) {
+	kept := a.keepFiles(req)
+	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+		kept(ctx)
+		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+	}, func(_ *protocol.Submitted, err error) {
+		if b := a.world.Bot(req.Bot); err == nil && b != nil {
+			b.Prompted(req.RequestID, req.Prompt)
+		}
+		then(err)
 	})
 }
 

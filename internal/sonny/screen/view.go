@@ -178,17 +178,22 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 		s.up += total - s.seen // what came below does not move the view
 		s.up = min(s.up, max(0, total-h))
 	}
-	s.seen = total
+	s.seen, s.height = total, h
+	if s.up == 0 {
+		s.left = 0
+	} else if s.left == 0 {
+		s.left = total
+	}
 	to := total - s.up
 	from := max(0, to-h)
+	s.topRow = from
 	for y, row := range s.tr.Rows(s.look, from, to) {
-		c.Put(l.gutter, y, row.Line, s.look.Width)
+		s.draw(c, y, l.gutter, from+y, row)
 	}
 	if from == 0 && !s.whole {
 		s.loadOlder(a)
 	}
-	if s.up > 0 && h > 1 {
-		mark := fmt.Sprintf(" ↓ %d more ", s.up)
+	if mark := s.below(total); mark != "" && h > 1 {
 		c.Put(max(0, w-text.Width(mark)-1), h-1, text.Of(text.Accent, mark), w)
 	}
 }
