@@ -104,6 +104,7 @@ type App struct {
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	forks       map[int64]int64 // bots that are forks, with whose
+	awaited     []*waiting
 	telling     telling
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called

@@ -40,6 +40,8 @@ func features() []feature {
 		markCommands,
 		forkCommands,
 		rewindCommands,
+		treeCommands,
+		handoffCommands,
 		notifying,
 		startCommands,
 	}

@@ -77,6 +77,7 @@ func (a *App) makeFork(s *session, ask *protocol.Fork, title string, then func(*
 		Store: store, Bot: ask.Bot, Folder: a.workspaceOf(s), Project: lead.ProjectOf(s.bot), Kind: lead.KindFork,
 		Repo: a.repository(s), Title: title, Opened: now, ForkOf: s.id,
 	}
+	ask.Workspace = kept.Folder
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
 		bot, err := a.client().Fork(ctx, ask)
 		if err != nil {

@@ -64,8 +64,34 @@ func (a *App) openMarked() bool {
 func (s *session) reveal(a *App, row, below int) {
 	h := max(1, s.height)
 	total := s.tr.Height(s.look)
-	s.seen = total
+	s.top.cell = nil
 	s.up = min(max(0, total-h-max(0, row-below)), max(0, total-h))
+}
+
+// held is the row at the top of a view, by its cell: whatever comes above or below it, is
+// folded or wrapped anew, that row stays where it is.
+type held struct {
+	cell *cells.Cell
+	off  int // rows below the cell's first
+	up   int // how far above the end the view was
+}
+
+// anchor remembers the row at the top.
+func (s *session) anchor(row int) {
+	s.topRow = row
+	cell, first := s.tr.CellAt(s.look, row)
+	s.top = held{cell: cell, off: row - first, up: s.up}
+}
+
+// hold keeps the view where it was, but for what the person scrolled since.
+func (s *session) hold(total, h int) {
+	if t := s.top; s.up > 0 && t.up > 0 && t.cell != nil {
+		if row := s.tr.Find(s.look, t.cell); row >= 0 {
+			row += min(t.off, t.cell.Height(s.look)-1)
+			s.up += total - h - row - t.up
+		}
+	}
+	s.up = max(0, min(s.up, total-h))
 }
 
 // draw puts a row of the transcript on the canvas, marked as far as it is.

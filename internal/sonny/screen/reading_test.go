@@ -102,10 +102,9 @@ func TestScrolledUp(t *testing.T) {
 		for range 20 {
 			s.Keys("S-Up")
 		}
-		s.WaitFor("↓")
+		s.WaitFor("new")
 		top := func(screen string) string { return strings.Join(strings.Split(screen, "\n")[2:10], "\n") }
 		before := top(s.Capture())
-		s.WaitFor("new")
 		s.WaitFor("✔ done")
 		if after := top(s.Capture()); after != before {
 			t.Errorf("the rows were\n%s\nand are\n%s", before, after)

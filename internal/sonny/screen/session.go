@@ -23,13 +23,13 @@ type session struct {
 	tr     *cells.Transcript
 	look   cells.Look
 	up     int    // rows that the view is above the end; 0: the end is followed
-	seen   int    // rows there were in the newest frame
 	left   int    // rows there were when the person scrolled up; 0: the end is followed
 	topRow int    // the row at the top of the view then
 	height int    // rows of the view in the newest frame
 	next   int64  // the node at which what is not loaded ends; 0 for none
 	grew   func() // called once when older items are loaded; nil for nothing
 	mark   pointer
+	top    held // what the newest frame began with
 	whole  bool // the oldest item is loaded
 	older  bool // older ones are on their way
 	loaded bool
@@ -169,9 +169,7 @@ func (s *session) loadOlder(a *App) {
 			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
 			s.began(p)
-			had := s.tr.Height(s.look)
 			s.tr.Prepend(older)
-			s.seen += s.tr.Height(s.look) - had // what came above does not move the view
 			if grew := s.grew; grew != nil {
 				s.grew = nil
 				grew()

@@ -173,12 +173,8 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 		return
 	}
 	total := s.tr.Height(s.look)
-	s.up = min(s.up, max(0, total-h))
-	if s.up > 0 {
-		s.up += total - s.seen // what came below does not move the view
-		s.up = min(s.up, max(0, total-h))
-	}
-	s.seen, s.height = total, h
+	s.hold(total, h)
+	s.height = h
 	if s.up == 0 {
 		s.left = 0
 	} else if s.left == 0 {
@@ -186,7 +182,7 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 	}
 	to := total - s.up
 	from := max(0, to-h)
-	s.topRow = from
+	s.anchor(from)
 	for y, row := range s.tr.Rows(s.look, from, to) {
 		s.draw(c, y, l.gutter, from+y, row)
 	}

@@ -24,17 +24,14 @@ func (c *Cell) Open(l Look) {
 	}
 }
 
-// CellAt is the cell of a row, counted from the top, and the cell's first row; nil for a
-// row between two.
+// CellAt is the cell of a row, counted from the top, and the cell's first row, which is
+// later than the row where that stands between two cells; nil past the end.
 func (t *Transcript) CellAt(l Look, row int) (*Cell, int) {
 	at := 0
 	for i, c := range t.cells {
 		at += t.gap(i)
 		h := c.Height(l)
 		if row < at+h {
-			if row < at {
-				return nil, at
-			}
 			return c, at
 		}
 		at += h
