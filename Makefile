@@ -21,8 +21,8 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 help:
 	@echo "make demo       build, then watch a confined bot mend a failing test, and survive a kill -9 (no key needed)"
-	@echo "make build      bin/agent, static"
-	@echo "make install    build, then put agent into $(PREFIX)/bin, its man pages beside it (PREFIX=... changes it)"
+	@echo "make build      bin/agent and bin/sonny, static"
+	@echo "make install    build, then put agent and sonny into $(PREFIX)/bin, the man pages beside them (PREFIX=... changes it)"
 	@echo "make test       formatting, vet for Linux and macOS, and every test; minutes"
 	@echo "make test-long  the same with the race detector and the long tests; needs a C compiler"
 	@echo "make oracle     what is said to model providers, read by their own libraries; fetches those once"
@@ -47,6 +47,7 @@ build:
 install: build
 	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'
 	install -m 0755 bin/agent '$(DESTDIR)$(PREFIX)/bin/agent'
+	install -m 0755 bin/sonny '$(DESTDIR)$(PREFIX)/bin/sonny'
 	bin/agent reference man '$(DESTDIR)$(PREFIX)/share/man/man1'
 
 demo: need

@@ -29,6 +29,8 @@ require (
 	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/coder/websocket v1.8.15
 	github.com/creack/pty v1.1.24
+	github.com/fsnotify/fsnotify v1.10.1
+	github.com/google/jsonschema-go v0.4.3
 	github.com/muesli/cancelreader v0.2.2
 	github.com/yuin/goldmark v1.8.7
 )

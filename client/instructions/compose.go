@@ -29,6 +29,10 @@ type Options struct {
 	// folder.
 	Source string
 
+	// OwnOnly leaves out what lies in the workspace and in the folders above it, and
+	// reads the person's own files alone.
+	OwnOnly bool
+
 	// Home holds .agents; absolute; "": the person's home folder.
 	Home string
 
@@ -218,6 +222,9 @@ func (c *composer) agentsFiles() error {
 // agentsPaths are the places of AGENTS.md files, in reading order.
 func (c *composer) agentsPaths() []string {
 	dirs := []string{filepath.Join(c.Home, ".agents")}
+	if c.OwnOnly {
+		return []string{filepath.Join(dirs[0], "AGENTS.md")}
+	}
 	if c.Source != "" {
 		dirs = append(dirs, fromRoot(filepath.Dir(c.Source))...)
 	}
@@ -230,6 +237,14 @@ func (c *composer) agentsPaths() []string {
 		dirs[i] = filepath.Join(dir, "AGENTS.md")
 	}
 	return dirs
+}
+
+// agentsTop is the folder beside the person's home whose .agents is read.
+func (c *composer) agentsTop() string {
+	if c.OwnOnly {
+		return c.Home
+	}
+	return c.Workspace
 }
 
 // fromRoot are the folders from the file system's root down to dir.

@@ -137,3 +137,22 @@ func TestReadFile(t *testing.T) {
 		}
 	}
 }
+
+func TestThePersonsOwnFilesAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("home/.agents/AGENTS.md", "Mine.\n")
+	w.write("home/.agents/agents/lead.md", "My lead.\n")
+	for _, path := range []string{"AGENTS.md", ".agents/skills/theirs/SKILL.md", ".agents/agents/lead.md", ".agents/agents/painter.md"} {
+		w.write(strings.TrimPrefix(filepath.Join(w.workspace, path), w.top+"/"), "Theirs.\n")
+	}
+	o := w.options()
+	o.OwnOnly, o.Role = true, "lead"
+	if text := w.compose(o).Text; strings.Contains(text, "Theirs.") || strings.Contains(text, "painter") || !strings.Contains(text, "Mine.") || !strings.Contains(text, "My lead.") {
+		t.Errorf("got %s", after(t, text))
+	}
+	o.OwnOnly = false
+	if text := w.compose(o).Text; strings.Count(text, "Theirs.") < 2 {
+		t.Errorf("the folder has none of it: %s", after(t, text))
+	}
+}

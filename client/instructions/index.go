@@ -113,7 +113,7 @@ func tops(workspace, home string) []string {
 
 // skills adds a line for each skill.
 func (c *composer) skills() error {
-	found, err := Skills(c.Workspace, c.Home)
+	found, err := Skills(c.agentsTop(), c.Home)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *composer) skills() error {
 
 // roles adds a line for each role.
 func (c *composer) roles() error {
-	found, err := Roles(c.Workspace, c.Home)
+	found, err := Roles(c.agentsTop(), c.Home)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,10 @@ func validProject(name string) bool {
 	return len(name) <= maxProject && protocol.ValidBotName(name) && !strings.HasSuffix(name, ".")
 }
 
+// ProjectOf is the project's name that a folder's own name gives: what is no letter, no
+// digit and neither - nor _ becomes a -.
+func ProjectOf(folder string) string { return projectOf(filepath.Base(folder)) }
+
 // projectOf makes a project's name of a folder's.
 func projectOf(base string) string {
 	name := strings.Map(func(r rune) rune {

@@ -38,7 +38,7 @@ func (c *composer) role() error {
 // person's, then the one that is built in; none stands in for a nearer one that
 // cannot be read.
 func (c *composer) findRole(room int) (*Role, int64, error) {
-	for _, top := range tops(c.Workspace, c.Home) {
+	for _, top := range tops(c.agentsTop(), c.Home) {
 		path := inAgents(top, "agents", c.Role+".md")
 		f, err := readText(path, room)
 		if err != nil {
@@ -53,7 +53,7 @@ func (c *composer) findRole(room int) (*Role, int64, error) {
 		role, err := parseRole(c.Role, "", text)
 		return role, int64(len(text)), err
 	}
-	return nil, 0, protocol.Fail(protocol.ProfileNotFound, "there is no role "+c.Role+": no "+escaped(inAgents(c.Workspace, "agents", c.Role+".md"))+
+	return nil, 0, protocol.Fail(protocol.ProfileNotFound, "there is no role "+c.Role+": no "+escaped(inAgents(c.agentsTop(), "agents", c.Role+".md"))+
 		", and none in "+escaped(inAgents(c.Home, "agents")))
 }
 

@@ -10,7 +10,7 @@ func (p *Plan) Make(ctx context.Context, o SetupOptions) (*Tree, error) {
 		return nil, err
 	}
 	if err := t.Setup(ctx, o); err != nil {
-		return nil, t.undone(err)
+		return nil, t.Undone(err)
 	}
 	return t, nil
 }

@@ -38,6 +38,18 @@ type SetupOptions struct {
 
 	// Limit is how long it may take; 0: SetupLimit.
 	Limit time.Duration
+
+	// Shown is the setup that somebody has agreed to: these bytes run, from a copy in
+	// Scratch, and only while the source's setup is still the same; else
+	// target_changed. nil: the source's setup runs where it is.
+	Shown *Script
+
+	// Scratch is a private folder, out of every agent's reach. With Shown.
+	Scratch string
+
+	// Started is told the setup's process, the leader of a group, so that it can be
+	// ended with its maker. nil: nobody is.
+	Started func(pid int)
 }
 
 // Setup runs the source's .agents/setup in the worktree, as the person and in no
@@ -48,6 +60,9 @@ type SetupOptions struct {
 // ended; env_file_permissions and env_file_invalid; the context's. The worktree is
 // not undone.
 func (t *Tree) Setup(ctx context.Context, o SetupOptions) error {
+	if o.Shown != nil {
+		return t.runShown(ctx, o)
+	}
 	path := t.plan.setup()
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && !t.plan.HasSetup() {
@@ -59,6 +74,11 @@ func (t *Tree) Setup(ctx context.Context, o SetupOptions) error {
 	if err != nil {
 		return protocol.Fail(protocol.SetupFailed, path+" cannot be run: "+reason(err))
 	}
+	return t.runSetup(ctx, o, path, func(ctx context.Context) *exec.Cmd { return command(ctx, path) })
+}
+
+// runSetup runs a setup, which is called path in errors.
+func (t *Tree) runSetup(ctx context.Context, o SetupOptions, path string, command func(context.Context) *exec.Cmd) error {
 	env, err := t.setupEnv(o.Keys)
 	if err != nil {
 		return err
@@ -68,9 +88,11 @@ func (t *Tree) Setup(ctx context.Context, o SetupOptions) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
-	cmd := command(limited, path)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.Path, env, o.Output, o.Output
-	err = runGroup(cmd)
+	err = retryBusy(func() error {
+		cmd := command(limited)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.Path, env, o.Output, o.Output
+		return runGroup(cmd, o.Started)
+	})
 	switch {
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
@@ -79,11 +101,19 @@ func (t *Tree) Setup(ctx context.Context, o SetupOptions) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return protocol.Fail(protocol.SetupFailed, path+" is executable and no program; begin it with a line such as #!/bin/sh")
 	case err != nil:
-		return protocol.Fail(protocol.SetupFailed, path+": "+reason(err)+"; what it printed went to standard error")
+		return protocol.Fail(protocol.SetupFailed, path+": "+reason(err)+o.said())
 	case !t.hasWorkspace():
 		return protocol.Fail(protocol.SetupFailed, path+" took "+t.Workspace+" away, in which the bot was to work")
 	}
 	return nil
+}
+
+// said tells where what a setup printed is to be found.
+func (o *SetupOptions) said() string {
+	if o.Shown == nil {
+		return "; what it printed went to standard error"
+	}
+	return ""
 }
 
 // hasWorkspace reports whether the bot's folder is still the one that was found.
@@ -106,12 +136,15 @@ func command(ctx context.Context, path string) *exec.Cmd {
 
 // runGroup runs a command in a process group of its own, which is killed when its
 // context ends or when it fails.
-func runGroup(cmd *exec.Cmd) error {
+func runGroup(cmd *exec.Cmd, started func(pid int)) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = outputDelay
 	if err := cmd.Start(); err != nil {
 		return err
+	}
+	if started != nil {
+		started(cmd.Process.Pid)
 	}
 	err := cmd.Wait()
 	if errors.Is(err, exec.ErrWaitDelay) {

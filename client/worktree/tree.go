@@ -91,8 +91,8 @@ func (t *Tree) remove(ctx context.Context) error {
 	return nil
 }
 
-// undone is err, after which nothing of the worktree is left; or what is.
-func (t *Tree) undone(err error) error {
+// Undone is err, after which nothing of the worktree is left; or what is.
+func (t *Tree) Undone(err error) error {
 	left := t.Undo(context.Background())
 	if left == nil {
 		return err
@@ -106,12 +106,20 @@ func (t *Tree) undone(err error) error {
 	return &both
 }
 
-// removeByHand removes a worktree that git does not take for one: it was ended
-// while it made it, or the setup changed it.
-func (t *Tree) removeByHand() error {
-	if err := removeAll(t.Path); err != nil {
-		return err
+// ownGitDir is the worktree's own git folder: the one of the repository's that says
+// it is for this worktree. The worktree's .git file is not asked, since an agent may
+// have changed it by now.
+func (t *Tree) ownGitDir() (string, error) {
+	found := ""
+	err := t.eachGitDir(func(dir string) error { found = dir; return nil })
+	if err == nil && found == "" {
+		err = errors.New("git made no folder of its own for it")
 	}
+	return found, err
+}
+
+// eachGitDir calls with each git folder of the repository's that is for this worktree.
+func (t *Tree) eachGitDir(do func(dir string) error) error {
 	all := filepath.Join(t.plan.Common, "worktrees")
 	entries, err := os.ReadDir(all)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -121,13 +129,22 @@ func (t *Tree) removeByHand() error {
 		dir := filepath.Join(all, e.Name())
 		pointer, err := os.ReadFile(filepath.Join(dir, "gitdir"))
 		if err == nil && strings.TrimSuffix(string(pointer), "\n") == filepath.Join(t.Path, ".git") {
-			err = removeAll(dir)
+			err = do(dir)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeByHand removes a worktree that git does not take for one: it was ended
+// while it made it, or the setup changed it.
+func (t *Tree) removeByHand() error {
+	if err := removeAll(t.Path); err != nil {
+		return err
+	}
+	return t.eachGitDir(removeAll)
 }
 
 // removeAll removes a folder, also where folders in it may not be written.

@@ -34,9 +34,18 @@ type Request struct {
 	// Base is the commit that the worktree begins at; "": HEAD.
 	Base string
 
-	// Root is the folder of the store's worktrees: RootOf. Absolute; made when it
-	// is not there, in a folder that is.
+	// Root is the folder of the store's worktrees: RootOf, or one in it. Absolute; made
+	// when it is not there, in a folder that is.
 	Root string
+
+	// Trust refuses a repository that must not be asked more than where it is: its
+	// config may name programs for git to run, and an agent may have written it. It
+	// is called before anything else is asked of the repository. nil: trust any.
+	Trust func(p *Plan) error
+
+	// Started is told the process, the leader of a group, of the git that makes the
+	// worktree, so that it can be ended with its maker. nil: nobody is.
+	Started func(pid int)
 }
 
 // RootOf is the folder of a store's worktrees. Stores in different folders never
@@ -60,10 +69,12 @@ type Plan struct {
 	Path   string // of the worktree
 	Branch string
 
-	sub    string // Folder below Source, "" for Source itself
-	root   string
-	gitDir string // the checkout's own git folder
-	git    git.Program
+	GitDir string // the checkout's own git folder
+
+	sub     string // Folder below Source, "" for Source itself
+	root    string
+	git     git.Program
+	started func(pid int)
 }
 
 // Find looks for the repository and resolves the request. It makes nothing.
@@ -77,12 +88,17 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 	if !filepath.IsAbs(r.Root) {
 		return nil, protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("the folder for worktrees is no absolute path: %q", r.Root))
 	}
-	p := &Plan{Path: filepath.Join(r.Root, r.Name), Branch: r.Branch, root: r.Root}
+	p := &Plan{Path: filepath.Join(r.Root, r.Name), Branch: r.Branch, root: r.Root, started: r.Started}
 	if p.Branch == "" {
 		p.Branch = "agent/" + r.Name
 	}
 	if err := p.repository(ctx, r.Folder); err != nil {
 		return nil, err
+	}
+	if r.Trust != nil {
+		if err := r.Trust(p); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := os.Lstat(p.Path); err == nil {
 		return nil, p.exists()
@@ -114,7 +130,7 @@ func (p *Plan) repository(ctx context.Context, folder string) (err error) {
 	if p.sub, err = ask("--show-prefix"); err != nil {
 		return err
 	}
-	if p.gitDir, err = ask("--absolute-git-dir"); err != nil {
+	if p.GitDir, err = ask("--absolute-git-dir"); err != nil {
 		return err
 	}
 	if p.Common, err = ask("--git-common-dir"); err != nil {
@@ -177,7 +193,7 @@ func (p *Plan) resolve(ctx context.Context, base string) (err error) {
 // in runs git on the repository. Its git folder is named, so that what a .git
 // file in some folder says does not count.
 func (p *Plan) in(ctx context.Context, args ...string) (string, error) {
-	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.gitDir}, args...)...)
+	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.GitDir}, args...)...)
 }
 
 // failed is worktree_failed. In a confined shell that has one more cause, and a
@@ -192,7 +208,7 @@ func (p *Plan) failed(why string) error {
 // Uncommitted counts the paths of the source that have changes which are in no
 // commit, untracked ones among them: none of that is in the worktree.
 func (p *Plan) Uncommitted(ctx context.Context) (int, error) {
-	out, err := p.git.Run(ctx, p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
+	out, err := p.in(ctx, "--work-tree="+p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
 	if err != nil {
 		return 0, p.failed(err.Error())
 	}
@@ -222,7 +238,7 @@ func (p *Plan) Add(ctx context.Context) (*Tree, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return nil, t.undone(err)
+	return nil, t.Undone(err)
 }
 
 // add makes what Add has claimed the place of.
@@ -232,9 +248,9 @@ func (t *Tree) add(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
-	_, err := p.in(ctx, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
+	_, err := p.git.With(ctx, git.Options{Started: p.started}, p.Source, "--git-dir="+p.GitDir, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
 	if err == nil {
-		t.GitDir, err = p.git.Run(ctx, p.Path, "rev-parse", "--absolute-git-dir")
+		t.GitDir, err = t.ownGitDir()
 	}
 	if err != nil {
 		return p.failed("git could not make the worktree " + p.Path + ": " + err.Error())
@@ -245,11 +261,9 @@ func (t *Tree) add(ctx context.Context) error {
 // claim makes the worktree's folder, which git takes while it is empty. Of two who
 // want it at once one gets it, and what Undo removes is ours.
 func (p *Plan) claim() error {
-	err := os.Mkdir(p.root, 0o700)
+	err := makeRoot(filepath.Dir(p.root))
 	if err == nil {
-		err = os.Chmod(p.root, 0o700) // whatever the umask
-	} else if errors.Is(err, fs.ErrExist) {
-		err = nil
+		err = makeRoot(p.root)
 	}
 	if err == nil {
 		var real string
@@ -268,6 +282,18 @@ func (p *Plan) claim() error {
 		return p.failed("no folder for the worktree can be made: " + err.Error())
 	}
 	return nil
+}
+
+// makeRoot makes a folder of worktrees, 0700 whatever the umask.
+func makeRoot(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return os.Chmod(dir, 0o700)
 }
 
 // quoted is a path as one word of a shell.

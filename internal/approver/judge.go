@@ -66,7 +66,8 @@ func newJudges(c *client.Client, o *Options, ready *protocol.Ready) *judges {
 }
 
 // usable reports an error, Unusable where the settings are at fault, unless judges
-// can be made: for the model that was named, if one was.
+// can be made: for the model that was named, if one was. What it makes to find out goes
+// again: a daemon whose bots nobody has asked anything yet lists none of ours.
 func (j *judges) usable(ctx context.Context, model string) error {
 	longest := prefix(j.tag) + strings.Repeat("f", 16) + "." + strconv.FormatInt(1<<62, 10)
 	if !protocol.ValidBotName(longest) {
@@ -82,7 +83,7 @@ func (j *judges) usable(ctx context.Context, model string) error {
 		}
 		return Unusable{err}
 	}
-	j.bases[model] = b
+	j.remove(ctx, b.name)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"agent/internal/outlet"
 	"agent/protocol"
 
 	"golang.org/x/sys/unix"
@@ -127,22 +128,12 @@ func (a *app) onOutputClosed(gone context.CancelCauseFunc) {
 	if !ok {
 		return
 	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+	closed := outlet.Gone(f)
+	if closed == nil {
 		return
 	}
-	fd := int32(f.Fd())
 	go func() {
-		for {
-			fds := []unix.PollFd{{Fd: fd}}
-			_, err := unix.Poll(fds, -1)
-			if err == unix.EINTR {
-				continue
-			}
-			if err == nil && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-				gone(errOutputClosed)
-			}
-			return
-		}
+		<-closed
+		gone(errOutputClosed)
 	}()
 }

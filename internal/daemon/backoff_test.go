@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"agent/internal/place"
 	"agent/protocol"
 )
 
@@ -191,7 +192,7 @@ func TestCompanionStops(t *testing.T) {
 }
 
 func isZombie(pid int) bool {
-	_, lives := bornAt(pid)
+	_, lives := place.BornAt(pid)
 	return !lives
 }
 

@@ -22,7 +22,7 @@ import (
 // noteCompanion writes down which process a companion is. It is not synced:
 // after a power loss nobody is left.
 func noteCompanion(path string, pid int) error {
-	born, ok := bornAt(pid)
+	born, ok := place.BornAt(pid)
 	if !ok {
 		return nil // it has ended already
 	}
@@ -46,7 +46,7 @@ type survivor struct {
 
 // lives reports whether the process is still there, and still that one.
 func (s survivor) lives() bool {
-	born, ok := bornAt(s.pid)
+	born, ok := place.BornAt(s.pid)
 	return ok && born == s.born
 }
 

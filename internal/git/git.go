@@ -48,6 +48,9 @@ type Options struct {
 
 	// Own runs the repository's hooks, as the person's own command does.
 	Own bool
+
+	// Started is told git's process, which leads a group of its own. nil: nobody is.
+	Started func(pid int)
 }
 
 // ErrTooLong is of a run that printed more than was to be taken.
@@ -74,7 +77,13 @@ func (g Program) With(ctx context.Context, o Options, dir string, args ...string
 	out := &bounded{max: o.Max}
 	words := &bounded{max: maxWords, drop: true}
 	cmd.Stdout, cmd.Stderr = out, words
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		if o.Started != nil {
+			o.Started(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
 	if err != nil && cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // such as a filter that it started
 	}

@@ -26,7 +26,7 @@ var belowEngine = []string{
 
 // sonnyMay is open to every room of the terminal client.
 var sonnyMay = []string{
-	"client", "internal/place", "internal/secret", "internal/rules", "internal/approver", "internal/git", "internal/sonny",
+	"client", "internal/place", "internal/secret", "internal/rules", "internal/approver", "internal/git", "internal/outlet", "internal/sonny",
 }
 
 // rooms is the house. A folder that is not here has no place in the tree: give
@@ -34,6 +34,7 @@ var sonnyMay = []string{
 var rooms = []room{
 	{folder: "protocol"},
 	{folder: "internal/git"},
+	{folder: "internal/outlet"},
 	{folder: "client", may: []string{"internal/place", "internal/secret", "internal/git"}},
 	{folder: "internal/place"},
 	{folder: "internal/secret", may: []string{"internal/place"}},
@@ -50,7 +51,7 @@ var rooms = []room{
 	{folder: "internal/engine", may: belowEngine},
 	{folder: "internal/daemon", may: append([]string{"internal/engine"}, belowEngine...)},
 	{
-		folder: "internal/cli", may: []string{"client", "internal/place", "internal/secret"},
+		folder: "internal/cli", may: []string{"client", "internal/outlet", "internal/place", "internal/secret"},
 		alone: map[string][]string{
 			"serve":    {"internal/daemon"},
 			"approver": {"internal/approver"},

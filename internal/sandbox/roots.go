@@ -203,7 +203,7 @@ func (w *World) Widens(child, creator *Setting) string {
 	}
 	plan := w.reach(creator)
 	for _, r := range child.own() {
-		if e, ok := plan.Of(r); !ok || e.Kind != Writable && e.Kind != Pinned {
+		if !plan.opens(r) && !ownWorktree(r, child, creator, plan) {
 			return "the folder " + r + " lies in none of the writable folders of the bot it comes from"
 		}
 		if isGitFolder(r) && !slices.ContainsFunc(creator.own(), func(c string) bool { return within(r, c) && isGitFolder(c) }) && inGit(r) {
@@ -211,6 +211,32 @@ func (w *World) Widens(child, creator *Setting) string {
 		}
 	}
 	return ""
+}
+
+// opens reports whether a plan makes a path writable.
+func (p *Plan) opens(path string) bool {
+	e, ok := p.Of(path)
+	return ok && (e.Kind == Writable || e.Kind == Pinned)
+}
+
+// ownWorktree reports whether a folder is the git folder of a linked worktree that the
+// child works in and the creator may write, of a repository whose git folder was given
+// to the creator. It lies in what is protected for the creator, worktrees, which keeps
+// the worktrees of other bots from it; this one is the child's own. What its gitdir
+// says is git's: no sandbox lets that file be written.
+func ownWorktree(r string, child, creator *Setting, plan *Plan) bool {
+	all := filepath.Dir(r)
+	common := filepath.Dir(all)
+	if filepath.Base(all) != "worktrees" || !isGitFolder(r) || !isGitFolder(common) || !slices.Contains(creator.own(), common) {
+		return false
+	}
+	pointer := firstLine(filepath.Join(r, "gitdir"))
+	tree, err := RealPath(filepath.Dir(pointer))
+	if err != nil || !filepath.IsAbs(pointer) || filepath.Base(pointer) != ".git" {
+		return false
+	}
+	works := func(root string) bool { return within(root, tree) }
+	return plan.opens(tree) && slices.ContainsFunc(child.own(), works)
 }
 
 // inGit reports whether a git folder is, or lies in, some .git.

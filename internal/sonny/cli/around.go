@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
 
@@ -30,16 +31,28 @@ type around struct {
 	notices []config.Notice
 	folder  *lead.Folder
 	state   config.State
-	tmux    term.Tmux // around the screen; asked for that alone
+	own     bool        // the folder's own files are left out
+	tmux    term.Tmux   // around the screen; asked for that alone
+	mode    screen.Mode // of the screen, and why
+	why     string
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
 func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
+	return a.lookAt(cmd, folder, false)
+}
+
+// lookOutside is look that reads nothing of the folder's own: for what asks first.
+func (a *app) lookOutside(cmd *cobra.Command, folder string) (*around, error) {
+	return a.lookAt(cmd, folder, true)
+}
+
+func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, error) {
 	dir, err := place.MakeAgentDir()
 	if err != nil {
 		return nil, err
 	}
-	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
+	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), own: own, socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
 	if err := place.MakePrivateDir(w.sonny); err != nil {
 		return nil, err
 	}
@@ -87,9 +100,11 @@ func (a *app) settings(w *around) (err error) {
 	if w.path, err = config.Path(os.Environ()); err != nil {
 		return err
 	}
-	project, err := config.FindProject(w.folder.Home)
-	if err != nil {
-		return err
+	var project *config.Project
+	if !w.own {
+		if project, err = config.FindProject(w.folder.Home); err != nil {
+			return err
+		}
 	}
 	w.config, w.notices, err = config.Resolve(config.Sources{
 		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),
@@ -127,8 +142,10 @@ func (a *app) stated() []config.Stated {
 }
 
 // lead are the settings of a new lead.
-func (w *around) lead() (lead.Settings, error) {
-	c := w.config
+func (w *around) lead() (lead.Settings, error) { return leadSettings(w.config) }
+
+// leadSettings are what a config says of new leads and their tasks.
+func leadSettings(c *config.Config) (lead.Settings, error) {
 	s := lead.Settings{
 		Row: lead.Row(c.Row), Sandbox: c.SandboxMode, WritableRoots: c.Workspace.WritableRoots,
 		Network: c.Workspace.Network, Git: c.Workspace.Git, NoTmpdir: c.Workspace.ExcludeTmpdir, NoTmp: c.Workspace.ExcludeTmp,
@@ -186,7 +203,7 @@ func companions(w *around) []protocol.CompanionSpec {
 	}
 	var out []protocol.CompanionSpec
 	for _, name := range companionNames {
-		out = append(out, protocol.CompanionSpec{Name: name, Command: []string{self, "companion", name, "--set-config", w.path}})
+		out = append(out, protocol.CompanionSpec{Name: name, Command: []string{self, "companion", name, "--" + settingsFlag, w.path}})
 	}
 	return out
 }

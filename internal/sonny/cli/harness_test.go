@@ -10,16 +10,23 @@ import (
 	"strings"
 	"testing"
 
+	"agent/internal/sonny/sonnytest"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // The test program plays sonny in scripts, and itself where a test names no script.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sonny": func() { os.Exit(Main()) }})
+	testscript.Main(withPrograms{m}, map[string]func(){"sonny": func() { os.Exit(Main()) }})
 }
 
 // noRaceSleep keeps a command under the race detector from sleeping before it exits.
 const noRaceSleep = "atexit_sleep_ms=0"
+
+// withPrograms runs the tests with agent and sonny built for those that need both.
+type withPrograms struct{ m *testing.M }
+
+func (w withPrograms) Run() int { return sonnytest.Run(w.m) }
 
 func TestScripts(t *testing.T) {
 	t.Parallel()

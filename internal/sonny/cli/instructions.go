@@ -80,6 +80,7 @@ func (a *app) instructions(cmd *cobra.Command, role string) error {
 func compose(w *around, project, role string) (*instructions.Composed, error) {
 	o := skill.Options{
 		Workspace: w.folder.Path, Source: source(w.folder), Project: project, Role: role, Disabled: w.config.Skills.Disabled,
+		OwnOnly: w.own,
 	}
 	if role == "lead" {
 		t := &w.config.Tasks

@@ -65,10 +65,12 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	flags          globals
+	args           []string
 	json           bool // failures as JSON: a verb's --json
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
+	a.args = args
 	root := a.root()
 	root.SetArgs(args)
 	return a.report(root.ExecuteContext(ctx))

@@ -55,37 +55,72 @@ func isTerminal(stream any) bool {
 	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
-// show reaches the daemon and runs the screen on the terminal.
+// show runs the screen on the terminal: what has to be asked first, then the daemon,
+// then the bot.
 func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
-	w, err := a.look(cmd, o.folder)
+	ctx := cmd.Context()
+	w, err := a.lookOutside(cmd, o.folder)
 	if err != nil {
 		return err
 	}
-	if there, err := w.hasProvider(); w.socket {
-		// A named daemon has its own.
-	} else if err != nil {
+	w.tmux = term.AskTmux(ctx, os.Getenv)
+	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
 		return err
-	} else if !there {
-		if err := a.setupScreen(cmd.Context(), w); err != nil {
-			return err
+	}
+	t, err := term.Open(a.terminal(w, w.mode))
+	if err != nil {
+		return err
+	}
+	sitting, err := func() (*screen.Sitting, error) {
+		defer t.Close()
+		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
+			return nil, err
 		}
-		if w, err = a.look(cmd, o.folder); err != nil { // the model was set
-			return err
+		return a.sit(ctx, w, t, o, kind)
+	}()
+	if err != nil || sitting == nil {
+		return err
+	}
+	a.sayLeft(sitting)
+	return nil
+}
+
+// askFirst asks what must be known before anything of the folder is read or a daemon is
+// started: a provider, and whether the folder's own files are used. It reports whether
+// the screen goes on.
+func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, error) {
+	a.looks(w, t)(t.Background())
+	if there, err := w.hasProvider(); err != nil && !w.socket {
+		return false, err
+	} else if !there && !w.socket {
+		if err := a.setupScreen(ctx, w, t); err != nil {
+			return false, err
 		}
 	}
+	goesOn, err := a.askTrust(ctx, w, t)
+	if err != nil || !goesOn {
+		return false, err
+	}
+	return true, a.settings(w) // with the folder's project.toml, and what setup set
+}
+
+// sit reaches the daemon and shows the bot.
+func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, kind lead.Kind) (*screen.Sitting, error) {
 	freshSkills(w)
-	w.tmux = term.AskTmux(cmd.Context(), os.Getenv)
 	options, err := a.screenOptions(w, kind)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	reach := w.link()
-	link, err := connect.Open(cmd.Context(), reach)
+	link, err := connect.Open(ctx, reach)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer link.Close()
-	options.Link, options.Prompt = link, o.prompt
+	options.Term, options.Link, options.Prompt = t, link, o.prompt
+	if options.Bot = o.bot; o.notice != "" {
+		options.Notices = append(options.Notices, o.notice)
+	}
 	options.Start = func(ctx context.Context) error {
 		s, err := reach.Starter()
 		if err == nil {
@@ -93,24 +128,12 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		}
 		return err
 	}
-	t, err := term.Open(a.terminal(w))
-	if err != nil {
-		return err
-	}
-	options.Term = t
+	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
 	}
-	sitting, err := func() (*screen.Sitting, error) {
-		defer t.Close()
-		return screen.Run(cmd.Context(), *options)
-	}()
-	if err != nil {
-		return err
-	}
-	a.sayLeft(sitting)
-	return nil
+	return screen.Run(ctx, *options)
 }
 
 // screenOptions are what the settings and the folder say.
@@ -145,11 +168,14 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
 		Editor:      w.config.TUI.Editor,
-		Snapshots:   snapshots(w),
-		Notify:      notifications(&w.config.Notifications, w.tmux),
-		Notices:     said(w.notices, faults),
-		Clock:       shownClock(),
-		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
+		Mouse: screen.MouseUse{
+			Click: w.config.TUI.Mouse.Click, Select: w.config.TUI.Mouse.Select, Copy: w.config.TUI.CopyOnSelect, WheelRows: int(w.config.TUI.WheelRows),
+		},
+		Snapshots: snapshots(w),
+		Notify:    notifications(&w.config.Notifications, w.tmux),
+		Notices:   said(w.notices, faults),
+		Clock:     shownClock(),
+		Fresh:     a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }
 
@@ -194,12 +220,15 @@ func (w *around) rules(bot int64) *protocol.Rules {
 }
 
 // terminal are the options of the terminal itself.
-func (a *app) terminal(w *around) term.Options {
+func (a *app) terminal(w *around, m screen.Mode) term.Options {
 	tui := &w.config.TUI
 	return term.Options{
-		In: os.Stdin, Out: os.Stdout, Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
+		In: os.Stdin, Out: os.Stdout, Inline: m == screen.Inline, Lines: m == screen.Plain,
+		Tmux: w.tmux, Theme: theme.ANSI(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 		ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(),
-		Mouse: term.MouseUse{Wheel: tui.Mouse.Wheel && !a.flags.noMouse},
+		Mouse: term.MouseUse{
+			Wheel: tui.Mouse.Wheel && !a.flags.noMouse, Click: tui.Mouse.Click && !a.flags.noMouse, Select: tui.Mouse.Select && !a.flags.noMouse,
+		},
 	}
 }
 

@@ -32,15 +32,28 @@ type verb func(a *app) *cobra.Command
 
 // verbs are the subcommands in the order of help.
 var verbs = []verb{
+	(*app).resumeVerb,
 	(*app).homeVerb,
+	(*app).execVerb,
+	(*app).sessionsVerb,
 	(*app).setupVerb,
+	(*app).loginVerb,
+	(*app).logoutVerb,
+	(*app).statusVerb,
 	(*app).configVerb,
+	(*app).modelsVerb,
 	(*app).memoryVerb,
 	(*app).skillsVerb,
 	(*app).rolesVerb,
+	(*app).rulesVerb,
 	(*app).envVerb,
 	(*app).instructionsVerb,
+	(*app).usageVerb,
+	(*app).pauseVerb,
+	(*app).unpauseVerb,
 	(*app).keysVerb,
+	(*app).completionVerb,
+	(*app).companionVerb,
 }
 
 func (a *app) root() *cobra.Command {
@@ -63,6 +76,7 @@ func (a *app) root() *cobra.Command {
 		return usagef("%s; %s --help lists the flags", err, cmd.CommandPath())
 	})
 	a.globals(root.PersistentFlags())
+	root.SetHelpCommand(a.helpVerb())
 	for _, v := range verbs {
 		cmd := v(a)
 		asUsage(cmd)
@@ -110,8 +124,12 @@ func asUsage(cmd *cobra.Command) {
 	}
 }
 
-// opening is what a line without a verb asks for.
-type opening struct{ folder, prompt string }
+// opening is what the screen is opened on.
+type opening struct {
+	folder, prompt string
+	bot            string // a session's, "" for the folder's newest
+	notice         string // said when the screen opens
+}
 
 // openingOf reads it: a folder, and a prompt after "--" or as the one argument that
 // holds a space. A mistyped command never becomes a prompt (SO-121).

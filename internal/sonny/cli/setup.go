@@ -36,7 +36,7 @@ func (a *app) setupVerb() *cobra.Command {
 				return err
 			}
 			if provider == "" && model == "" && row == "" {
-				return a.setupScreen(cmd.Context(), w)
+				return a.setupAlone(cmd.Context(), w)
 			}
 			return a.setupByFlags(cmd.Context(), w, provider, stdin, yes, map[string]string{"model": model, "row": row})
 		}),
@@ -208,20 +208,11 @@ func (w *around) hasProvider() (bool, error) {
 }
 
 // setupScreen shows the first-run screen. Leaving it without a provider is not_set_up.
-func (a *app) setupScreen(ctx context.Context, w *around) error {
-	if err := a.needsTerminal(); err != nil {
-		return err
-	}
+func (a *app) setupScreen(ctx context.Context, w *around, t *term.Terminal) error {
 	agent, err := agentProgram()
 	if err != nil {
 		return err
 	}
-	t, err := term.Open(a.terminal(w))
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	a.looks(w, t)(t.Background())
 	m, _ := keys.New(w.config.TUI.Keys)
 	first := &screen.FirstRun{
 		Term: t, Keys: m, Version: Version, Facts: a.firstFacts(w),
@@ -239,6 +230,24 @@ func (a *app) setupScreen(ctx context.Context, w *around) error {
 		return err
 	}
 	return protocol.Fail("not_set_up", "no provider is connected; sonny setup asks again, and a key in the environment is taken too")
+}
+
+// setupAlone shows the first-run screen by itself.
+func (a *app) setupAlone(ctx context.Context, w *around) error {
+	if err := a.needsTerminal(); err != nil {
+		return err
+	}
+	m, _, err := mode(w.config, os.Getenv)
+	if err != nil {
+		return err
+	}
+	t, err := term.Open(a.terminal(w, m))
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	a.looks(w, t)(t.Background())
+	return a.setupScreen(ctx, w, t)
 }
 
 // signIn runs agent login chatgpt on the terminal.

@@ -135,30 +135,16 @@ func (l *Link) look(o *Options) error {
 		return err
 	}
 	for _, path := range walls {
-		if !slices.Contains(l.Ready.Walls, real(path)) {
-			l.Missing = append(l.Missing, Missing{Path: real(path), Wall: true})
+		if !slices.Contains(l.Ready.Walls, place.Real(path)) {
+			l.Missing = append(l.Missing, Missing{Path: place.Real(path), Wall: true})
 		}
 	}
 	for _, path := range protect {
-		if !slices.Contains(l.Ready.Protected, real(path)) {
-			l.Missing = append(l.Missing, Missing{Path: real(path)})
+		if !slices.Contains(l.Ready.Protected, place.Real(path)) {
+			l.Missing = append(l.Missing, Missing{Path: place.Real(path)})
 		}
 	}
 	return nil
-}
-
-// real resolves as much of a path as exists.
-func real(path string) string {
-	rest := ""
-	for dir := path; ; dir = filepath.Dir(dir) {
-		if found, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(found, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return path
-		}
-		rest = filepath.Join(filepath.Base(dir), rest)
-	}
 }
 
 // Covers refuses a sandboxed bot that could write a path which the daemon does not
@@ -167,15 +153,17 @@ func (l *Link) Covers(sandbox, workspace string, roots []string) error {
 	if sandbox != protocol.SandboxWorkspace {
 		return nil
 	}
+	var open []string
 	for _, m := range l.Missing {
-		for _, root := range append([]string{workspace}, roots...) {
-			if holds(real(root), m.Path) {
-				return protocol.Fail("daemon_options", "the running daemon does not protect "+m.Path+", which this bot could write in "+root+
-					"; end the daemon (agent shutdown) and let sonny start it")
-			}
+		if slices.ContainsFunc(append([]string{workspace}, roots...), func(root string) bool { return holds(place.Real(root), m.Path) }) {
+			open = append(open, m.Path)
 		}
 	}
-	return nil
+	if len(open) == 0 {
+		return nil
+	}
+	return protocol.Fail("daemon_options", "the running daemon does not protect what this bot could write: "+strings.Join(open, ", ")+
+		"; end the daemon (agent shutdown) and let sonny start it")
 }
 
 // holds reports whether a path is a folder or lies in it.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"agent/client"
 	"agent/client/worktree"
@@ -26,6 +27,7 @@ type Plan struct {
 	Instructions string
 	Tools        []string // those that the daemon registers
 	ClientTools  []protocol.ClientTool
+	Only         []string // the names of both kinds that it gets; nil: all
 	Rules        *protocol.Rules
 }
 
@@ -44,16 +46,19 @@ func (p *Plan) tools() []string {
 		left = append(left, "web_fetch", "web_search")
 	}
 	return slices.DeleteFunc(slices.Clone(leadTools), func(name string) bool {
-		return !slices.Contains(p.Tools, name) || slices.Contains(left, name)
+		return !slices.Contains(p.Tools, name) || slices.Contains(left, name) || p.left(name)
 	})
 }
 
 // clientTools are Sonny's own, but for those that the settings leave out.
 func (p *Plan) clientTools() []protocol.ClientTool {
 	return slices.DeleteFunc(slices.Clone(p.ClientTools), func(t protocol.ClientTool) bool {
-		return slices.Contains(p.Settings.Disabled, t.Name)
+		return slices.Contains(p.Settings.Disabled, t.Name) || p.left(t.Name)
 	})
 }
+
+// left reports whether a tool is none of those that were named.
+func (p *Plan) left(name string) bool { return p.Only != nil && !slices.Contains(p.Only, name) }
 
 // Sandbox is the mode that the lead gets.
 func (p *Plan) Sandbox() string {
@@ -130,7 +135,7 @@ func allTools(tools []string, served []protocol.ClientTool) []string {
 func (p *Plan) Make(ctx context.Context, c *client.Client) (*protocol.Bot, error) {
 	create := p.Create()
 	if slices.Contains(create.WritableRoots, p.WorktreesDir()) {
-		if err := makeDirs(worktree.RootOf(p.Store), p.WorktreesDir()); err != nil {
+		if err := p.MakeWorktreesDir(); err != nil {
 			return nil, err
 		}
 	}
@@ -140,6 +145,36 @@ func (p *Plan) Make(ctx context.Context, c *client.Client) (*protocol.Bot, error
 		bot, err = c.Create(ctx, create)
 	}
 	return bot, err
+}
+
+// MakeWorktreesDir makes the folder of the project's worktrees.
+func (p *Plan) MakeWorktreesDir() error {
+	return makeDirs(worktree.RootOf(p.Store), p.WorktreesDir())
+}
+
+// CheckOnly refuses a plan that names a tool which a lead of these settings does not get.
+func (p *Plan) CheckOnly() error {
+	has := allTools(p.tools(), p.clientTools())
+	for _, name := range p.Only {
+		if !slices.Contains(has, name) {
+			all := *p
+			all.Only = nil
+			return protocol.Fail(protocol.UnknownTool, name+" is none of the tools here: "+strings.Join(allTools(all.tools(), all.clientTools()), ", "))
+		}
+	}
+	return nil
+}
+
+// SendRules gives a session the command rules that hold now. Those that the daemon
+// cannot parse become the mark that refuses every command.
+func SendRules(ctx context.Context, c *client.Client, bot *protocol.Bot, rules *protocol.Rules) error {
+	change := &protocol.Configure{Bot: bot.Name, BotID: bot.ID, Rules: protocol.Set(*rules)}
+	_, err := c.Configure(ctx, change)
+	if refusedRules(err) {
+		change.Rules = protocol.Set(*client.UnreadableRules(err))
+		_, err = c.Configure(ctx, change)
+	}
+	return err
 }
 
 func makeDirs(dirs ...string) error {

@@ -58,6 +58,9 @@ func (f *Folder) ProjectName(recorded string) (string, error) {
 	return recorded, nil
 }
 
+// PlainName is the project's name by the folder's alone: nothing in the folder is read.
+func (f *Folder) PlainName() string { return instructions.ProjectOf(f.Home) }
+
 // leadName is the nth lead's name of a project, from 1 on.
 func leadName(project string, n int) string {
 	if n == 1 {

@@ -41,11 +41,16 @@ type answers struct {
 	reason  *composer // being written; nil when none is
 	asking  bool
 	again   bool
-	sent    map[int64]bool // requests that were answered here
+	sent    map[string]bool // calls that were answered here, by callKey
 }
 
 // open reports whether a question is on screen.
 func (p *answers) open(a *App) bool { return a.session != nil && len(p.list) > 0 }
+
+// callKey names a call's request: its number counts anew for each call.
+func callKey(c *protocol.Approval) string {
+	return fmt.Sprint(c.Bot, " ", c.Turn, " ", c.CallID, " ", c.Step, " ", c.Request)
+}
 
 // current is the call on screen.
 func (p *answers) current() *protocol.Approval { return p.list[p.at] }
@@ -108,21 +113,21 @@ func (a *App) asked() []*live.Bot {
 // set shows the calls that wait now. When another call comes on screen the panel is
 // deaf again.
 func (p *answers) set(a *App, list []*protocol.Approval) {
-	had := int64(0)
+	had := ""
 	if len(p.list) > 0 {
-		had = p.current().Request
+		had = callKey(p.current())
 	}
-	list = slices.DeleteFunc(list, func(c *protocol.Approval) bool { return !forPerson(c.Gates) || p.sent[c.Request] })
+	list = slices.DeleteFunc(list, func(c *protocol.Approval) bool { return !forPerson(c.Gates) || p.sent[callKey(c)] })
 	p.list = list
-	p.at = max(0, slices.IndexFunc(list, func(c *protocol.Approval) bool { return c.Request == had }))
+	p.at = max(0, slices.IndexFunc(list, func(c *protocol.Approval) bool { return callKey(c) == had }))
 	switch {
 	case len(list) == 0:
 		p.focused, p.reason, p.whole = false, nil, false
-	case had == 0:
+	case had == "":
 		if a.composing().empty() && a.o.Now().Sub(a.lastKey) >= quietBefore {
 			p.take(a)
 		}
-	case p.current().Request != had:
+	case callKey(p.current()) != had:
 		p.choice, p.reason, p.whole = 0, nil, false
 		p.deafen(a)
 	}
@@ -230,9 +235,9 @@ func (p *answers) decide(a *App, decision, reason string) {
 		Decision: decision, Reason: reason, By: cells.You,
 	}
 	if p.sent == nil {
-		p.sent = map[int64]bool{}
+		p.sent = map[string]bool{}
 	}
-	p.sent[c.Request] = true
+	p.sent[callKey(c)] = true
 	p.reason = nil
 	p.set(a, p.list)
 	do(a, func(ctx context.Context) (*protocol.Answered, error) { return a.client().Answer(ctx, answer) },
@@ -242,7 +247,7 @@ func (p *answers) decide(a *App, decision, reason string) {
 			case late(err):
 				a.notes.say("too late: " + string(protocol.CodeOf(err)))
 			default:
-				delete(p.sent, c.Request)
+				delete(p.sent, callKey(c))
 				a.notes.fail(err)
 				p.refresh(a)
 			}

@@ -22,6 +22,8 @@ import (
 type Terminal interface {
 	Events() <-chan term.Event
 	Draw(*term.Frame)
+	Print([]text.Line) // in the inline mode, for good
+	Write(string)      // in the plain mode
 	Redraw()
 	Size() (w, h int, err error)
 	Title(string)
@@ -36,6 +38,8 @@ type Terminal interface {
 // Options are what the screen is opened with.
 type Options struct {
 	Term   Terminal
+	Mode   Mode      // "": Full
+	Why    string    // of the plain mode: what it was chosen by
 	Kind   lead.Kind // of a bot that is made: a lead, or the home bot
 	Link   *connect.Link
 	Start  func(context.Context) error // starts the daemon again; nil: never
@@ -63,7 +67,8 @@ type Options struct {
 	Prompt string // sent once the lead is open
 
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
-	Editor    string          // the person's; "": by VISUAL and EDITOR
+	Mouse     MouseUse
+	Editor    string // the person's; "": by VISUAL and EDITOR
 
 	Markdown md.Options
 	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
@@ -87,6 +92,7 @@ const resizeRest = 50 * time.Millisecond
 // App is the screen under way. Its fields belong to the loop.
 type App struct {
 	o     Options
+	front front
 	ctx   context.Context
 	world *live.World
 	ready *protocol.Ready
@@ -105,6 +111,7 @@ type App struct {
 
 	forks       map[int64]int64 // bots that are forks, with whose
 	awaited     []*waiting
+	mouseState  mouse
 	telling     telling
 	leader      keys.Leader
 	chord       string    // by which the action at hand was called
@@ -148,7 +155,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &App{o: o, forks: map[int64]int64{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a := &App{o: o, front: frontOf(&o), forks: map[int64]int64{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	defer a.running.Wait()
@@ -174,6 +181,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.begin()
 	a.readBranch()
 	a.loop(notes)
+	a.front.close(a)
 	return a.sitting(), nil
 }
 
@@ -200,7 +208,7 @@ func (a *App) loop(notes <-chan live.Note) {
 				resized = time.NewTimer(resizeRest)
 				continue
 			}
-			if !a.input(e) {
+			if !a.front.input(a, e) {
 				return
 			}
 			a.draw()
@@ -356,23 +364,20 @@ func (a *App) readBranch() {
 	})
 }
 
-// draw makes a frame and gives it to the terminal.
+// draw shows what has changed.
 func (a *App) draw() {
 	a.dirty = false
 	a.frameDue.Stop()
 	a.drawn = time.Now()
-	f := term.NewFrame(a.w, a.h)
-	a.view(f)
-	a.o.Term.Draw(f)
-	a.o.Term.Title(a.title())
+	a.front.draw(a)
 	a.tick()
 }
 
-// tick sees to it that clocks on screen go on, a second at a time, while there are any.
+// tick sees to it that what changes with time alone is drawn when it does.
 func (a *App) tick() {
 	a.clockDue.Stop()
-	if a.moving() {
-		a.clockDue.Reset(time.Second)
+	if at := a.front.due(a); !at.IsZero() {
+		a.clockDue.Reset(max(0, at.Sub(a.o.Now())))
 	}
 }
 

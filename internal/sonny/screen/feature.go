@@ -41,6 +41,8 @@ func features() []feature {
 		forkCommands,
 		rewindCommands,
 		treeCommands,
+		copyModeCommands,
+		mouseCommands,
 		handoffCommands,
 		notifying,
 		startCommands,

@@ -38,12 +38,7 @@ func (a *App) input(e term.Event) bool {
 	case term.Background:
 		a.background(e)
 	case term.Mouse:
-		switch e.Kind {
-		case term.WheelUp:
-			a.scroll(wheelRows)
-		case term.WheelDown:
-			a.scroll(-wheelRows)
-		}
+		a.mouse(e)
 	}
 	return !a.quit
 }
@@ -54,6 +49,9 @@ func (a *App) key(k term.Key) {
 	a.leaving = time.Time{}
 	if k.Name == "ctrl+c" {
 		a.ctrlC(leaving)
+		return
+	}
+	if a.selected(k) {
 		return
 	}
 	if a.panel != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -139,27 +139,10 @@ func (a *App) configure(change *protocol.Configure, says string) error {
 	return nil
 }
 
-// suggested are patterns of models that suit a lead, the best first.
-var suggested = []string{
-	"claude-opus", "claude-sonnet", "gpt-5", "o4", "gpt-4", "gemini", "grok", "deepseek", "qwen", "mistral",
-}
-
-// suggestion is the model that is proposed where none is set: of the first provider
-// that is connected, the first id that the table names, else the first of its list.
+// suggestion is the model that is proposed where none is set.
 func (a *App) suggestion() string {
 	if a.o.Suggest != "" {
 		return a.o.Suggest
 	}
-	if len(a.o.Models) == 0 {
-		return ""
-	}
-	provider, _, _ := strings.Cut(a.o.Models[0], "/")
-	for _, pattern := range suggested {
-		for _, m := range a.o.Models {
-			if strings.HasPrefix(m, provider+"/") && strings.Contains(m, pattern) {
-				return m
-			}
-		}
-	}
-	return a.o.Models[0]
+	return lead.Suggest(a.o.Models, nil)
 }

@@ -46,6 +46,7 @@ func (a *App) noticeRows() []listRow {
 type notices struct {
 	now  func() time.Time
 	list []notice
+	told int // how many there were in all
 }
 
 func (n *notices) say(line string) { n.add(notice{line: line}) }
@@ -56,6 +57,7 @@ func (n *notices) fail(err error) { n.add(notice{line: err.Error(), fail: true})
 func (n *notices) add(x notice) {
 	x.at = n.now()
 	n.list = append(n.list, x)
+	n.told++
 	if len(n.list) > maxNotices {
 		n.list = n.list[len(n.list)-maxNotices:]
 	}

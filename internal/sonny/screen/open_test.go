@@ -58,6 +58,15 @@ func bots(t *testing.T, h *sonnytest.Home) (list []protocol.Bot) {
 	return list
 }
 
+// names are those of bots, in their order.
+func names(list []protocol.Bot) string {
+	var out []string
+	for _, b := range list {
+		out = append(out, b.Name)
+	}
+	return strings.Join(out, " ")
+}
+
 // wants fails unless the screen holds all texts.
 func wants(t *testing.T, s screen, texts ...string) {
 	t.Helper()
@@ -74,9 +83,8 @@ func TestOpeningAFolder(t *testing.T) {
 	t.Run("SO-1 a folder without a lead shows what would be made, and makes nothing", func(t *testing.T) {
 		s := open(h, dir)
 		wants(t, s, "new lead", "demo.lead", "auto", "workspace-write", "network on", "1 AGENTS.md")
-		if list := bots(t, h); len(list) != 0 {
-			t.Errorf("there are bots: %+v", list)
-		}
+		// An approver that starts finds out whether its judge can be made, and takes it away.
+		h.Until("no bot", func() bool { return len(bots(t, h)) == 0 })
 		s.Keys("C-d")
 		if status := s.Exit(); status != 0 {
 			t.Errorf("status %d", status)
@@ -90,7 +98,7 @@ func TestOpeningAFolder(t *testing.T) {
 		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "hello there") == 2 })
 		list := bots(t, h)
 		if len(list) != 1 || list[0].Name != "demo.lead" || *list[0].Workspace != dir {
-			t.Fatalf("bots: %+v", list)
+			t.Fatalf("bots: %s", names(list))
 		}
 		first = list[0]
 		if len(first.Gates) != 1 || first.Gates[0].Tag != "auto" || first.Sandbox != "workspace-write" || !first.Network {
@@ -104,7 +112,7 @@ func TestOpeningAFolder(t *testing.T) {
 		s := open(h, dir)
 		s.Until("both messages", func(screen string) bool { return strings.Count(screen, "hello there") == 2 })
 		if list := bots(t, h); len(list) != 1 || list[0].ID != first.ID {
-			t.Errorf("bots: %+v", list)
+			t.Errorf("bots: %s", names(list))
 		}
 	})
 }
@@ -179,7 +187,7 @@ func TestANameThatIsTaken(t *testing.T) {
 			}
 		}
 		if list := bots(t, h); len(list) != 2 || list[0].Name != "demo-2.lead" {
-			t.Errorf("bots: %+v", list)
+			t.Errorf("bots: %s", names(list))
 		}
 	})
 }

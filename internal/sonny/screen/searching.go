@@ -22,8 +22,8 @@ var searchCommands = feature{
 // is not searched, and the panel says so.
 const maxSearched = 16 << 20
 
-// spoken is a cell of the history as a search sees it.
-type spoken struct {
+// searched is a cell of the history as a search sees it.
+type searched struct {
 	kind  cells.Kind
 	node  int64
 	words string
@@ -33,7 +33,7 @@ type spoken struct {
 type searchPanel struct {
 	s     *session
 	field composer
-	all   []spoken // the newest first
+	all   []searched // the newest first
 	bytes int
 	next  int64 // the node to read on from; 0: at the head
 	ended bool  // the whole history is here
@@ -96,7 +96,7 @@ func (p *searchPanel) take(a *App, part *loadedPart) {
 			p.cut = true
 			return
 		}
-		p.all = append(p.all, spoken{kind: c.Kind, node: c.Node, words: words})
+		p.all = append(p.all, searched{kind: c.Kind, node: c.Node, words: words})
 	}
 	if part.next == nil || len(part.nodes) == 0 {
 		p.ended = true

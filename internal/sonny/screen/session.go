@@ -22,9 +22,12 @@ type session struct {
 	kept   lead.Session
 	tr     *cells.Transcript
 	look   cells.Look
-	up     int    // rows that the view is above the end; 0: the end is followed
-	left   int    // rows there were when the person scrolled up; 0: the end is followed
-	topRow int    // the row at the top of the view then
+	up     int // rows that the view is above the end; 0: the end is followed
+	left   int // rows there were when the person scrolled up; 0: the end is followed
+	topRow int // the row at the top of the view then
+	// Where the view stood on the screen in the newest frame, and how wide.
+	left0, top0, width, gutter int
+
 	height int    // rows of the view in the newest frame
 	next   int64  // the node at which what is not loaded ends; 0 for none
 	grew   func() // called once when older items are loaded; nil for nothing
@@ -410,7 +413,6 @@ func (s *session) ended(a *App, e *protocol.Event) {
 	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
 		return
 	}
-	s.tr.Void()
 	s.tr.Ended(e.Turn, d.Status, said(d.Error), said(d.Detail))
 	if s.first != nil && d.Status == protocol.StatusFailed {
 		s.first.refused(a, s, said(d.Error), said(d.Detail))

@@ -38,7 +38,7 @@ func (a *App) at() *session {
 
 // openSide shows a bot beside the transcript, in place of the one that was there.
 func (a *App) openSide(name string, id int64) {
-	if a.session == nil {
+	if a.session == nil || a.o.Mode == Inline || a.o.Mode == Plain { // these have one column
 		a.openSession(name, id)
 		return
 	}

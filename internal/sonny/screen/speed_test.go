@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
 
@@ -21,6 +22,8 @@ type still struct{ frames int }
 
 func (*still) Events() <-chan term.Event { return nil }
 func (s *still) Draw(*term.Frame)        { s.frames++ }
+func (*still) Print([]text.Line)         {}
+func (*still) Write(string)              {}
 func (*still) Redraw()                   {}
 func (*still) Size() (int, int, error)   { return 160, 48, nil }
 func (*still) Title(string)              {}
@@ -35,6 +38,7 @@ func (*still) Resume() error             { return nil }
 func loaded(items, lines int) *App {
 	ready := &protocol.Ready{}
 	a := &App{
+		front: &fullFront{},
 		o: Options{
 			Term: &still{}, Link: &connect.Link{Ready: ready}, Folder: &lead.Folder{Path: "/src/demo"}, Keys: keys.Default(),
 			Settings: lead.DefaultSettings(), Now: time.Now, Clock: time.Now,

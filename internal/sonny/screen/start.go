@@ -25,6 +25,7 @@ type startScreen struct {
 	effort  string
 	failed  error
 	making  bool
+	due     bool // Enter was pressed before the lead's name was known
 }
 
 // begin decides what is opened, once the bots are known.
@@ -130,11 +131,15 @@ func (a *App) readParts(project string) {
 	})
 }
 
-// sendPrompt sends the command line's message.
+// sendPrompt sends the command line's message, or the one for which Enter came before
+// the lead's name was known.
 func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
 		st.compose.set(a.o.Prompt)
-		a.o.Prompt = ""
+		a.o.Prompt, st.due = "", true
+	}
+	if st.due {
+		st.due = false
 		st.send(a)
 	}
 }
@@ -151,7 +156,11 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 // the message in the composer.
 func (st *startScreen) send(a *App) {
 	prompt := strings.TrimRight(st.compose.text(), "\n")
-	if st.making || strings.TrimSpace(prompt) == "" || st.lead == "" {
+	if st.making || strings.TrimSpace(prompt) == "" {
+		return
+	}
+	if st.lead == "" { // it is still looked for
+		st.due = true
 		return
 	}
 	if st.model == "" {
@@ -216,7 +225,15 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 // view draws the summary.
 func (st *startScreen) view(a *App, c term.Canvas) {
 	w, h := c.Size()
-	var rows []text.Line
+	for y, row := range st.rows(a, w) {
+		if y < h {
+			c.Put(0, y, row.Cut(w), w)
+		}
+	}
+}
+
+// rows are the summary.
+func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	say := func(name, value string) {
 		rows = append(rows, text.Join(text.Span{Text: fmt.Sprintf("  %-8s ", name), Role: text.Dim}, text.Span{Text: value}))
 	}
@@ -245,11 +262,27 @@ func (st *startScreen) view(a *App, c term.Canvas) {
 		rows = append(rows, text.Line{})
 		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
 	}
-	for y, row := range rows {
-		if y < h {
-			c.Put(0, y, row.Cut(w), w)
+	return rows
+}
+
+// filled reports whether the summary says all that it will, or why it cannot.
+func (st *startScreen) filled() bool {
+	return !st.making && (st.failed != nil || st.lead != "" && st.parts != "")
+}
+
+// news are the rows of the summary that said does not hold, which are added to it: for
+// who prints them and never takes back.
+func (st *startScreen) news(a *App, w int, said map[string]bool) (rows []text.Line) {
+	if !st.filled() {
+		return nil
+	}
+	for _, row := range st.rows(a, w) {
+		if s := row.String(); s != "" && !said[s] {
+			said[s] = true
+			rows = append(rows, row)
 		}
 	}
+	return rows
 }
 
 var indent2 = []text.Span{{Text: "  ", Chrome: true}}

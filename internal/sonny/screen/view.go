@@ -174,7 +174,8 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 	}
 	total := s.tr.Height(s.look)
 	s.hold(total, h)
-	s.height = h
+	s.height, s.width, s.gutter = h, w, l.gutter
+	s.left0, s.top0 = c.Place()
 	if s.up == 0 {
 		s.left = 0
 	} else if s.left == 0 {

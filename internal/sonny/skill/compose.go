@@ -57,6 +57,7 @@ type Options struct {
 	Role      string // "" for none; lead, home and cleanup are built in
 	Tasks     *Tasks // for a lead; nil for any other bot
 	Disabled  []string
+	OwnOnly   bool      // nothing of the folder's: the person's own files alone
 	Now       time.Time // zero for the present
 }
 
@@ -67,7 +68,7 @@ type Options struct {
 func Compose(o Options) (*instructions.Composed, error) {
 	of := instructions.Options{
 		Workspace: o.Workspace, Source: o.Source, Home: o.Home, Project: o.Project, Role: o.Role,
-		BuiltIn: BuiltInRoles(), HiddenSkills: o.Disabled, Now: o.Now,
+		BuiltIn: BuiltInRoles(), HiddenSkills: o.Disabled, OwnOnly: o.OwnOnly, Now: o.Now,
 	}
 	if o.Tasks != nil {
 		of.Standing = o.Tasks.standing()

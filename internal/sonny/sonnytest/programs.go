@@ -38,13 +38,16 @@ var built struct {
 }
 
 // Main runs a package's tests and takes away afterwards what was built for them.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a package whose TestMain does more: it returns the status.
+func Run(m *testing.M) int {
 	built.main = true
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
 	}
-	os.Exit(code)
+	return code
 }
 
 // Programs is the folder that holds agent and sonny.

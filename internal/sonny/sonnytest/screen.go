@@ -2,6 +2,7 @@ package sonnytest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 // attributes, cursor position, colours, modes).
 type Terminal struct {
 	Width, Height int
+	Name          string // what TERM says; "" is xterm-256color
 	Background    string // #rrggbb, what OSC 11 is answered; "" answers nothing
 	Synchronized  bool   // knows mode 2026: a frame shows when it is whole
 	Graphemes     bool   // knows mode 2027
@@ -57,7 +59,7 @@ func (h *Home) Screen(like Terminal, name string, args ...string) *Screen {
 	h.t.Helper()
 	s := &Screen{t: h.t, like: like, emu: vt.NewEmulator(like.Width, like.Height), changed: make(chan struct{})}
 	s.prepare()
-	s.cmd = h.With("TERM=xterm-256color", "COLORTERM=truecolor").command(context.Background(), name, args...)
+	s.cmd = h.With("TERM="+cmp.Or(like.Name, "xterm-256color"), "COLORTERM=truecolor").command(context.Background(), name, args...)
 	blocking, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: uint16(like.Height), Cols: uint16(like.Width)})
 	if err != nil {
 		h.t.Fatal(err)

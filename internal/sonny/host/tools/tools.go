@@ -3,9 +3,13 @@
 package tools
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,6 +78,27 @@ func Names() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// CallKey tells calls apart, over restarts of the daemon too, in a form that a file can
+// be named by. A call's id is the model's and may hold anything.
+func CallKey(c *protocol.ToolCall) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s", c.Request, c.CallID))
+	return fmt.Sprintf("%d-%d-%s", c.BotID, c.Turn, hex.EncodeToString(sum[:12]))
+}
+
+// TurnOfKey is the turn of a call by its key, or by a file's name that begins with it; 0
+// where that is none.
+func TurnOfKey(key string) int64 {
+	parts := strings.SplitN(key, "-", 3)
+	if len(parts) < 3 {
+		return 0
+	}
+	turn, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return turn
 }
 
 func text(name string) string {

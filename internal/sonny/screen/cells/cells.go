@@ -51,6 +51,11 @@ type Cell struct {
 
 	Live bool // more comes
 
+	taken  bool // Take gave it as a whole
+	told   bool // or some of it, or of what streamed before it
+	blocks int  // of a reply: those that were given
+	plain  bool // of a reply: it was given as it was written
+
 	unfolded *bool // by the person's hand
 	cache    []text.Line
 	cached   Look
@@ -117,6 +122,7 @@ type Transcript struct {
 	thought *Cell // what streams now
 	reply   *Cell
 	since   time.Time // when the thinking began
+	heirs   []*Cell   // what streamed, for the durable cells in its place
 }
 
 // New is an empty transcript, whose replies are drawn as o says.
@@ -152,6 +158,18 @@ func (t *Transcript) add(c *Cell) *Cell {
 
 // Call is a tool call by its id; nil for none.
 func (t *Transcript) Call(id string) *ToolCall { return t.calls[id] }
+
+// LastCall is the newest call that has ended; nil for none.
+func (t *Transcript) LastCall() *ToolCall {
+	for i := len(t.cells) - 1; i >= 0; i-- {
+		for _, call := range slices.Backward(t.cells[i].Calls) {
+			if call.done {
+				return call
+			}
+		}
+	}
+	return nil
+}
 
 // Changed makes the cell of a call be laid out anew.
 func (t *Transcript) Changed(call *ToolCall) {

@@ -29,10 +29,10 @@ func (t *Transcript) Item(node, turn int64, item json.RawMessage, about About, s
 			t.add(&Cell{Kind: User, Node: node, Turn: turn, From: about.From, Origin: about.Origin, Steer: steered, Text: message(p.Text, about)})
 		case items.Thinking:
 			if strings.TrimSpace(p.Text) != "" {
-				t.add(&Cell{Kind: Thought, Node: node, Turn: turn, Text: clean(p.Text), Took: t.thoughtTook()})
+				t.add(t.inherit(&Cell{Kind: Thought, Node: node, Turn: turn, Text: clean(p.Text), Took: t.thoughtTook()}))
 			}
 		case items.Assistant:
-			t.add(&Cell{Kind: Reply, Node: node, Turn: turn, doc: wholeDoc(t.o, p.Text)})
+			t.add(t.inherit(&Cell{Kind: Reply, Node: node, Turn: turn, doc: wholeDoc(t.o, p.Text)}))
 		case items.Call:
 			t.planned(node, turn, p)
 		case items.Result:
@@ -65,6 +65,14 @@ func clean(s string) string {
 
 // settle takes away what streamed, for the durable items that come now.
 func (t *Transcript) settle() {
+	if t.Streaming() {
+		t.heirs = nil
+	}
+	for _, c := range t.cells {
+		if c.Live {
+			t.heirs = append(t.heirs, c)
+		}
+	}
 	t.cells = slices.DeleteFunc(t.cells, func(c *Cell) bool { return c.Live })
 	t.thought, t.reply = nil, nil
 }
@@ -93,8 +101,9 @@ func (t *Transcript) Delta(turn int64, thinking bool, s string) {
 // Streaming reports whether text streams now.
 func (t *Transcript) Streaming() bool { return t.thought != nil || t.reply != nil }
 
-// Void takes away what a failed attempt had streamed.
-func (t *Transcript) Void() { t.settle() }
+// Void takes away what a failed attempt had streamed. Where Take has given some of it, a
+// notice says that it does not hold.
+func (t *Transcript) Void() { t.drop("that attempt failed; trying again") }
 
 // Notice adds a dim line.
 func (t *Transcript) Notice(turn int64, line, detail string) {
@@ -162,6 +171,7 @@ func (t *Transcript) last() *Cell {
 
 // result takes what a call came to.
 func (t *Transcript) result(p items.Part) {
+	t.heirs = nil // the reply that made the call is whole
 	call := t.calls[p.CallID]
 	if call == nil {
 		return // its call is older than what was loaded
@@ -219,6 +229,7 @@ func (t *Transcript) Event(e *protocol.Event) {
 
 // Ended tells how a turn ended, where that needs a word.
 func (t *Transcript) Ended(turn int64, status, code, detail string) {
+	t.drop("the turn ended before that reply did; what was shown of it is not kept")
 	switch status {
 	case protocol.StatusFailed:
 		t.Fail(turn, "failed: "+code, detail)

@@ -39,14 +39,18 @@ func (r *renderer) live(lines []text.Line, f *Frame) {
 	r.end(f)
 }
 
-// wipe goes to the top of the region and erases it.
+// wipe goes to the top of the region and erases it. Its first row is erased by itself:
+// erasing all from the screen's first cell on makes tmux keep what stood there.
 func (r *renderer) wipe() {
 	r.style(theme.Style{})
 	r.link("")
 	if r.y > 0 {
 		r.csi(r.y, 'A')
 	}
-	r.out = append(r.out, "\r\x1b[J"...)
+	r.out = append(r.out, "\r\x1b[K"...)
+	if r.tall > 1 {
+		r.out = append(r.out, "\x1b[B\x1b[J\x1b[A"...)
+	}
 	r.x, r.y, r.shown = 0, 0, nil
 }
 

@@ -35,6 +35,9 @@ func plainTerm(term string) bool {
 
 // enter is what opens the screen.
 func (t *Terminal) enter() string {
+	if t.o.Lines {
+		return ""
+	}
 	var b strings.Builder
 	if !t.plain {
 		b.WriteString("\x1b[22;0t") // keep the title
@@ -74,6 +77,9 @@ func (f Features) granted() string {
 // leave is what gives the terminal back as it was. It may be written at any moment,
 // within a frame too, and more than once.
 func (t *Terminal) leave(f Features, up int) string {
+	if t.o.Lines {
+		return ""
+	}
 	var b strings.Builder
 	b.WriteString("\x1b\\\x1b[m")
 	if f.Sync {

@@ -165,6 +165,19 @@ func (p *painter) print(lines []text.Line) {
 	p.changed.Broadcast()
 }
 
+// write writes text among the sequences. It waits where too much waits already.
+func (p *painter) write(s string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.raw) > rawMost && p.err == nil && !p.finished {
+		p.changed.Wait()
+	}
+	if p.err == nil && !p.finished {
+		p.raw = append(p.raw, s...)
+	}
+	p.changed.Broadcast()
+}
+
 // send writes sequences, before the next frame. It reports whether they will be written.
 func (p *painter) send(seq string) bool {
 	p.mu.Lock()

@@ -26,6 +26,7 @@ type renderer struct {
 
 	shown *Frame // what stands on the terminal, nil where that is not known
 	x, y  int    // the cursor, of the frame; x < 0 where the column is not known
+	tall  int    // rows of the live region that stand on the terminal
 	pen   theme.Style
 	url   string
 
@@ -81,7 +82,7 @@ func (r *renderer) end(f *Frame) {
 	if r.sync {
 		r.out = append(r.out, "\x1b[?2026l"...)
 	}
-	r.shown = f
+	r.shown, r.tall = f, f.h
 }
 
 // rows writes what differs from what is shown.
@@ -277,7 +278,7 @@ func (r *renderer) again() { r.shown = nil }
 
 // reset is for a terminal that was used by others: nothing of it is known.
 func (r *renderer) reset() {
-	r.shown, r.x, r.y, r.pen, r.url = nil, 0, 0, theme.Style{}, ""
+	r.shown, r.x, r.y, r.tall, r.pen, r.url = nil, 0, 0, 0, theme.Style{}, ""
 }
 
 // lineOf lays one line out as a row of its own width.

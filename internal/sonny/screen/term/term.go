@@ -40,6 +40,7 @@ type Options struct {
 	Env     func(string) string // nil is os.Getenv
 
 	Inline bool // the live region below the scrollback, no alternate screen, no mouse
+	Lines  bool // lines of text alone (Write): nothing is drawn and no sequence is ever sent
 	Mouse  MouseUse
 	Theme  theme.Theme
 	Depth  theme.Depth
@@ -93,12 +94,12 @@ func Open(o Options) (*Terminal, error) {
 	}
 	name := o.Env("TERM")
 	t := &Terminal{
-		o: o, mouse: o.Mouse, plain: plainTerm(name),
+		o: o, mouse: o.Mouse, plain: plainTerm(name) || o.Lines,
 		screen: strings.HasPrefix(name, "screen") && o.Env("TMUX") == "",
 		events: make(chan Event, 1024), stop: make(chan struct{}), answered: make(chan struct{}),
 	}
 	t.o.Tmux.Inside = o.Env("TMUX") != ""
-	t.feats.Paste = t.o.Tmux.Inside || t.screen
+	t.feats.Paste = !o.Lines && (t.o.Tmux.Inside || t.screen)
 	if err := t.raw(); err != nil {
 		return nil, err
 	}
@@ -401,7 +402,15 @@ func (t *Terminal) sizes(resized <-chan struct{}) {
 
 // Draw shows a frame and takes it over. It does not wait: while the terminal is busy
 // with one, only the newest of those that follow is drawn.
-func (t *Terminal) Draw(f *Frame) { t.p.draw(f) }
+func (t *Terminal) Draw(f *Frame) {
+	if !t.o.Lines {
+		t.p.draw(f)
+	}
+}
+
+// Write writes text as it is, for a terminal that is opened for Lines. It waits only
+// while 1 MiB waits.
+func (t *Terminal) Write(s string) { t.p.write(s) }
 
 // Print puts finished lines into the scrollback above the live region, each exactly
 // once and in order. It waits only while 10,000 lines wait. In the full mode there is no
@@ -430,7 +439,7 @@ func (t *Terminal) SetMouse(m MouseUse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mouse = m
-	if !t.o.Inline && !t.suspended {
+	if !t.o.Inline && !t.o.Lines && !t.suspended {
 		t.p.send(mouseOff + m.on())
 	}
 }

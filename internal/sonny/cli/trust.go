@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"agent/internal/sonny/config"
+	"agent/internal/sonny/screen"
+)
+
+// trustFile is where the answers are kept.
+func (w *around) trustFile() string { return filepath.Join(w.sonny, "trust.json") }
+
+// askTrust asks about the folder's own files where it has some and the person has not
+// said yet (sonny.md 3.5). It reports whether the screen goes on; w.own is set where it
+// goes on without them.
+func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+	w.own = false
+	if w.config.TrustFolders == "always" {
+		return true, nil
+	}
+	files := folderFiles(w.folder.Path, w.folder.Repo.Top)
+	if len(files) == 0 {
+		return true, nil
+	}
+	answer, notice, err := config.TrustOf(w.trustFile(), w.folder.Path)
+	if err != nil {
+		return false, err
+	}
+	if notice != nil {
+		w.notices = append(w.notices, *notice)
+	}
+	if answer != nil {
+		w.own = !answer.Use
+		return true, nil
+	}
+	ask := &screen.Trust{Term: t, Folder: w.folder.Path, Files: files, Setup: slices.Contains(files, ".agents/setup")}
+	verdict, err := ask.Ask(ctx)
+	if err != nil || verdict == screen.Leave {
+		return false, err
+	}
+	w.own = verdict == screen.WithoutThem
+	if notice, err = config.Trust(w.trustFile(), w.folder.Path, !w.own); notice != nil {
+		w.notices = append(w.notices, *notice)
+	}
+	return true, err
+}
+
+// maxFolderFiles bounds how many files of a folder are looked at.
+const maxFolderFiles = 256
+
+// folderFiles are the files of a folder, and of those above it up to its checkout's top,
+// that agents would read: AGENTS.md, and what lies in .agents.
+func folderFiles(folder, top string) (files []string) {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		prefix, err := filepath.Rel(folder, dir)
+		if err != nil {
+			return files
+		}
+		if _, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil {
+			files = append(files, filepath.Join(prefix, "AGENTS.md"))
+		}
+		entries, _ := os.ReadDir(filepath.Join(dir, ".agents")) // what cannot be listed is refused when it is read
+		for _, e := range entries {
+			if len(files) < maxFolderFiles {
+				files = append(files, filepath.Join(prefix, ".agents", e.Name()))
+			}
+		}
+		if top == "" || dir == top || dir == filepath.Dir(dir) {
+			return files
+		}
+	}
+}

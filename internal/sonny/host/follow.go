@@ -1,0 +1,79 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"agent/internal/sonny/host/plans"
+	"agent/internal/sonny/live"
+	"agent/protocol"
+)
+
+// follow hears what the bots do, as long as the daemon is there: notes of calls whose
+// results are stored go, what belonged to deleted bots goes, and leads hear of their
+// tasks.
+func (h *host) follow(ctx context.Context) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	notes := make(chan live.Note)
+	told := make(chan struct{})
+	feed := &live.Feed{Client: h.Client}
+	go func() {
+		defer close(told)
+		feed.Run(ctx, func(n live.Note) {
+			select {
+			case notes <- n:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	defer func() { end(); <-told }()
+	h.hear(ctx, notes)
+}
+
+// hear is the loop that owns the updates. It returns when the daemon is lost.
+func (h *host) hear(ctx context.Context, notes <-chan live.Note) {
+	u := newUpdates(h)
+	var timer <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer:
+		case n := <-notes:
+			if n.Lost != nil {
+				return
+			}
+			u.take(n)
+			if n.Event != nil {
+				h.heard(n.Event)
+			}
+		}
+		timer = nil
+		if next := u.send(ctx, h.Now()); !next.IsZero() {
+			timer = time.After(max(next.Sub(h.Now()), time.Millisecond))
+		}
+	}
+}
+
+// heard tidies up after what an event tells.
+func (h *host) heard(e *protocol.Event) {
+	switch e.Kind {
+	case protocol.KindToolCompleted:
+		var d protocol.ToolCompleted
+		if e.Decode(&d) == nil {
+			h.notes.drop(e.Turn, d.CallID)
+		}
+	case protocol.KindTurnFinished: // the results of all its calls are stored
+		h.notes.drop(e.Turn, "")
+		h.recalls.drop(e.Turn)
+		h.answers.DropTurn(e.Turn)
+	}
+}
+
+// gone takes away what belonged to a bot that was deleted.
+func (h *host) gone(bot int64, name string) {
+	if err := plans.Clear(h.Store, bot); err != nil {
+		h.logf("the plan of %s: %v", name, err)
+	}
+}

@@ -1,0 +1,219 @@
+package screen_test
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"agent/internal/sonny/sonnytest"
+	"agent/protocol"
+)
+
+// openPlain opens Sonny in plain lines.
+func openPlain(h *sonnytest.Home, dir string, args ...string) *sonnytest.Screen {
+	return h.In(dir).Screen(sonnytest.Terminal{Width: 100, Height: 40}, "sonny", append([]string{"--screen", "plain"}, args...)...)
+}
+
+// onlyLines fails where anything was written but text, line ends, and the blanks that
+// rub out.
+func onlyLines(t *testing.T, s *sonnytest.Screen) {
+	t.Helper()
+	for _, b := range s.Raw() {
+		if b == 0x1b || b < ' ' && !bytes.ContainsRune([]byte("\r\n\b"), rune(b)) {
+			t.Fatalf("byte %#x is written in %q", b, s.Raw())
+		}
+	}
+}
+
+// labels are what lines may begin with.
+var labels = regexp.MustCompile(`^(plain mode, because |session: |you: |demo\.[a-z.-]+: |thought: |tool: |result: |task: |needs you: |notice: |error: |list: |panel: |type |an empty line closes\.|no time limit|expires in |  )`)
+
+// labelled fails where a line has no label.
+func labelled(t *testing.T, s *sonnytest.Screen) {
+	t.Helper()
+	for line := range strings.SplitSeq(string(s.Raw()), "\n") {
+		if line = overwritten(strings.Trim(line, "\r")); strings.TrimSpace(line) != "" && !labels.MatchString(line) {
+			t.Errorf("a line without a label: %q", line)
+		}
+	}
+}
+
+// overwritten is a line after the backspaces in it.
+func overwritten(line string) string {
+	var out []rune
+	at := 0
+	for _, r := range line {
+		switch {
+		case r == '\b':
+			at = max(0, at-1)
+			continue
+		case at < len(out):
+			out[at] = r
+		default:
+			out = append(out, r)
+		}
+		at++
+	}
+	return string(out)
+}
+
+func TestPlainMode(t *testing.T) {
+	t.Parallel()
+	t.Run("SO-61 a tool and an approval in labelled lines, answered by a number and Enter", func(t *testing.T) {
+		h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\ntrust_folders = \"always\"\nrow = \"manual\"\n"))
+		s := openPlain(h, dir)
+		wants(t, s, "plain mode, because --screen plain", "demo.lead")
+		send(s, "sh: printf 'one\\ntwo\\nthree\\n'")
+		wants(t, s, "tool: shell printf", `3 lines. type "show" for output.`)
+		s.WaitFor("demo.lead: {") // the reply, which is the result
+		send(s, "show")
+		s.Until("the output", func(screen string) bool {
+			return strings.Contains(screen, "result: one\n  two\n  three")
+		})
+
+		send(s, "esc: touch "+h.Path("outside"))
+		wants(t, s, "needs you: demo.lead wants to run outside the sandbox in ~/demo:", "  touch ", "reason it gave: The person asked",
+			"  1 allow once", "  3 deny", "  4 REASON deny with a reason", "no time limit. answer")
+		send(s, "3")
+		s.WaitFor("denied by you")
+		if _, err := os.Lstat(h.Path("outside")); err == nil {
+			t.Error("the command ran")
+		}
+
+		send(s, "hold: touch "+h.Path("outside"))
+		h.Until("the command that waits", func() bool { return bots(t, h)[0].Status == protocol.StatusRunning })
+		s.Type("3")
+		h.Write("demo/release", "")
+		h.Until("the question", func() bool { return strings.Contains(h.Agent("approvals").Stdout, "touch") })
+		if strings.Count(s.Capture(), "needs you:") != 1 {
+			t.Errorf("the question was printed while a line was begun:\n%s", s.Capture())
+		}
+		s.Keys("Enter")
+		s.Until("the second question", func(screen string) bool { return strings.Count(screen, "needs you:") == 2 })
+		if out := h.Agent("approvals").Stdout; !strings.Contains(out, "touch") {
+			t.Errorf("the line answered: %s", out)
+		}
+		send(s, "4 not now")
+		s.WaitFor("denied by you: not now")
+		h.Until("the message", func() bool { return strings.Contains(h.Agent("history", "--bot", "demo.lead").Stdout, `"text":"3"`) })
+		onlyLines(t, s)
+		labelled(t, s)
+		s.Keys("C-d")
+		if status := s.Exit(); status != 0 {
+			t.Errorf("status %d", status)
+		}
+	})
+
+	t.Run("the line is echoed as it is typed, rubbed out, and goes on after a backslash", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		s.Type("say: wrong")
+		s.WaitFor("you: say: wrong")
+		s.Keys("C-u")
+		s.WaitGone("you:")
+		s.Type("say: righx")
+		s.Keys("BSpace")
+		s.Type("t\\")
+		s.Keys("Enter")
+		s.Type("and a second line")
+		s.Keys("Enter")
+		s.WaitFor("demo.lead: right\n  and a second line")
+		if out := h.Agent("history", "--bot", "demo.lead").Stdout; !strings.Contains(out, `say: right\nand a second line`) {
+			t.Errorf("sent: %s", out)
+		}
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
+	t.Run("SO-118 what a failed attempt printed is said to be void", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "drop: 1")
+		s.WaitFor("third paragraph")
+		out := s.Capture()
+		first, notice := strings.Index(out, "demo.lead: The first paragraph of three."), strings.Index(out, "notice: that attempt failed; trying again")
+		again := strings.LastIndex(out, "demo.lead: The first paragraph of three.")
+		if first < 0 || notice < first || again < notice || strings.Count(out, "notice: that attempt") != 1 || strings.Count(out, "third paragraph") != 1 {
+			t.Errorf("in lines:\n%s", out)
+		}
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
+	t.Run("a terminal that can do nothing gets plain lines, and is told why", func(t *testing.T) {
+		h, dir := demo(t)
+		s := h.In(dir).Screen(sonnytest.Terminal{Width: 80, Height: 24, Name: "dumb"}, "sonny")
+		s.WaitFor("plain mode, because TERM=dumb")
+		onlyLines(t, s)
+	})
+
+	t.Run("Ctrl+C interrupts, and twice at rest detaches", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "slow: 20")
+		h.Until("the turn", func() bool { l := bots(t, h); return len(l) == 1 && l[0].Status == protocol.StatusRunning })
+		s.Keys("C-c")
+		s.WaitFor("notice: interrupted")
+		h.Until("rest", func() bool { return bots(t, h)[0].Status == protocol.StatusInterrupted })
+		s.Keys("C-c")
+		s.WaitFor("Ctrl+C again detaches")
+		s.Keys("C-c")
+		if status := s.Exit(); status != 0 {
+			t.Errorf("status %d", status)
+		}
+		s.WaitFor("open it again: sonny resume demo.lead")
+	})
+
+	t.Run("a message is queued by a command, a steer joins, and a list is answered by a number", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "slow: 3")
+		h.Until("the turn", func() bool { l := bots(t, h); return len(l) == 1 && l[0].Status == protocol.StatusRunning })
+		send(s, "/queue say: later")
+		send(s, "keep it short")
+		wants(t, s, "notice: steered in", "demo.lead: slow done", "demo.lead: later")
+		send(s, "/sessions")
+		s.Until("what was sent, once", func(screen string) bool { return strings.Count(screen, "you: slow: 3") == 1 })
+		wants(t, s, "list: sessions of this folder", "  1 demo.lead, demo.lead,", "r NUMBER: rename")
+		send(s, "r 1")
+		s.WaitFor("needs you: rename")
+		send(s, "parser work")
+		s.WaitFor("  1 parser work, demo.lead,")
+		send(s, "d 1")
+		s.WaitFor("needs you: Delete parser work (demo.lead)")
+		s.Keys("Enter")
+		s.Until("the list again", func(screen string) bool { return strings.Count(screen, "list: sessions") == 3 })
+		s.Keys("Enter")
+		if len(bots(t, h)) != 1 {
+			t.Error("the bot is deleted")
+		}
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
+	t.Run("a history is printed from its end, and earlier entries when they are asked for", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		for _, word := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta") {
+			send(s, "say: "+word)
+			s.WaitFor("demo.lead: " + word)
+		}
+		s.Keys("C-d")
+		s.Exit()
+		s = openPlain(h, dir)
+		wants(t, s, "session: demo.lead, idle. 8 turns. row auto, sandbox workspace-write, network on.", "notice: 4 entries before these", "you: say: theta", "demo.lead: theta")
+		if strings.Contains(s.Capture(), "alpha") {
+			t.Error("all of it is printed")
+		}
+		send(s, "show earlier")
+		wants(t, s, "you: say: alpha")
+		labelled(t, s)
+	})
+}
