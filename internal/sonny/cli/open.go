@@ -130,6 +130,12 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	options.Mode, options.Why = w.mode, w.why
 	options.Look = a.looks(w, t)
+	options.Home, options.Config = filepath.Dir(w.agent), w.path
+	options.Themes = func() ([]string, string) { return themes(w), w.config.TUI.Theme }
+	options.Theme = func(name string) *protocol.Error {
+		w.config.TUI.Theme = name
+		return options.Look(t.Background())
+	}
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
 	}
@@ -238,11 +244,29 @@ func (a *app) looks(w *around, t *term.Terminal) func(term.Background, bool) *pr
 	return func(b term.Background, known bool) *protocol.Error {
 		th, fault := theme.Choose(w.config.TUI.Theme, theme.Ground{
 			Known: known, Dark: b.Dark, Color: b.Color, Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
-			Dir: filepath.Join(filepath.Dir(w.agent), ".agents", "themes"),
+			Dir: themesDir(w),
 		})
 		t.SetTheme(th)
 		return fault
 	}
+}
+
+// themesDir is where the person's own themes are.
+func themesDir(w *around) string { return filepath.Join(filepath.Dir(w.agent), ".agents", "themes") }
+
+// themes are the names that tui.theme can have, the built-in ones first.
+func themes(w *around) []string {
+	names := theme.Builtin()
+	entries, err := os.ReadDir(themesDir(w))
+	if err != nil {
+		return names // there are none of the person's
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // utf8Locale reports whether the person's locale is UTF-8.

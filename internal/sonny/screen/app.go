@@ -68,7 +68,12 @@ type Options struct {
 
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
 	Mouse     MouseUse
-	Editor    string // the person's; "": by VISUAL and EDITOR
+	Home      string // the person's home folder
+	Config    string // the settings file; "": none is changed
+	// Themes are the names that can be chosen, and the one that is; Theme sets one.
+	Themes func() (names []string, now string)
+	Theme  func(name string) *protocol.Error
+	Editor string // the person's; "": by VISUAL and EDITOR
 
 	Markdown md.Options
 	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays

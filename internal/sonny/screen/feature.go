@@ -42,6 +42,8 @@ func features() []feature {
 		rewindCommands,
 		treeCommands,
 		copyModeCommands,
+		keyCommands,
+		listingCommands,
 		mouseCommands,
 		handoffCommands,
 		notifying,

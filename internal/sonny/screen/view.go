@@ -91,6 +91,14 @@ func (a *App) view(f *term.Frame) {
 		y++
 	}
 	a.body(c.Sub(0, y, w, l.body), l)
+	if rows := a.leaderRows(w); len(rows) > 0 {
+		n := min(len(rows), max(0, l.body-1))
+		c.Fill(0, y+l.body-n-1, w, n+1, text.Plain)
+		c.Put(0, y+l.body-n-1, titledRule("Ctrl+X", "", w), w)
+		for i, row := range rows[:n] {
+			c.Put(0, y+l.body-n+i, row.Cut(w), w)
+		}
+	}
 	y += l.body
 	if l.queue > 0 {
 		for i, line := range a.queueLines(w)[:l.queue] {
