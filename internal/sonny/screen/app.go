@@ -381,7 +381,11 @@ func (a *App) draw() {
 // tick sees to it that what changes with time alone is drawn when it does.
 func (a *App) tick() {
 	a.clockDue.Stop()
-	if at := a.front.due(a); !at.IsZero() {
+	at := a.front.due(a)
+	if next, waits := a.leader.Next(a.o.Now()); waits && (at.IsZero() || next.Before(at)) {
+		at = next
+	}
+	if !at.IsZero() {
 		a.clockDue.Reset(max(0, at.Sub(a.o.Now())))
 	}
 }

@@ -27,9 +27,7 @@ func TestEveryPanel(t *testing.T) {
 				s.Keys("Enter")
 			}
 			s.WaitFor(p.title)
-			for range 3 {
-				s.Keys("Escape")
-			}
+			s.Keys("Escape")
 			s.WaitGone(p.title)
 			s.Type("typed")
 			s.WaitFor("› typed")
@@ -69,7 +67,11 @@ func TestAKeyIsBoundAnew(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `reader = ["ctrl+x w"]`) {
 		t.Errorf("%v in\n%s", err, text)
 	}
-	s.Keys("Escape", "Escape", "Escape")
+	s.Keys("Escape") // the filter lets go of the keyboard
+	s.WaitFor("/ filter")
+	s.Keys("Escape") // and goes
+	s.WaitGone("/ reader")
+	s.Keys("Escape")
 	s.WaitGone("── keys")
 	s.Keys("C-x")
 	s.Type("w")

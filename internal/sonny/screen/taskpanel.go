@@ -30,7 +30,7 @@ func (a *App) openTasks() {
 	a.panel = &listPanel{
 		name: "tasks", title: "tasks of " + lead, empty: "no tasks yet: the lead starts them, or /task NAME BRIEF",
 		right: func() string { return fmt.Sprint(len(a.tasks())) },
-		hint:  []string{"Enter peek", "o open", "s stop"},
+		hint:  []string{"Enter peek", "o open", "s stop", "g diff"},
 		head:  text.Of(text.Dim, text.Pad("NAME", 22)+text.Pad("STATE", 14)+text.Pad("BRANCH", 24)+"TIME"),
 		rows: func(a *App) []listRow {
 			var rows []listRow
@@ -42,6 +42,7 @@ func (a *App) openTasks() {
 		keys: map[string]func(*App, listRow) bool{
 			"enter":     func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
 			"task_open": func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
+			"task_diff": func(a *App, r listRow) bool { a.failing(a.openTaskReview(r.id)); return false },
 			"task_stop": func(a *App, r listRow) bool { a.stopBot(r.id); return false },
 		},
 		detail: func(a *App, r listRow, w int) []text.Line {
