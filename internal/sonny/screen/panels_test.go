@@ -17,10 +17,22 @@ func TestEveryPanel(t *testing.T) {
 		send(s, "say: hello")
 		s.WaitFor("✔ done")
 		for _, p := range []struct{ command, title string }{
-			{"?", "── what works now"}, {"/keys", "── keys"}, {"/sessions", "── sessions of"}, {"/tasks", "── tasks of"},
-			{"/diff", "── review of"}, {"/search hello", "── search"}, {"/rewind", "── rewind to"}, {"/tree", "── tree of"},
-			{"/notices", "── notices"}, {"/skills", "── skills"}, {"/roles", "── roles"}, {"/memory", "── memory"},
-			{"/theme", "── themes"}, {"/status", "── status"}, {"/context", "── status"}, {"/model", "── "},
+			{"?", "── what works now"},
+			{"/keys", "── keys"},
+			{"/sessions", "── sessions of"},
+			{"/tasks", "── tasks of"},
+			{"/diff", "── review of"},
+			{"/search hello", "── search"},
+			{"/rewind", "── rewind to"},
+			{"/tree", "── tree of"},
+			{"/notices", "── notices"},
+			{"/skills", "── skills"},
+			{"/roles", "── roles"},
+			{"/memory", "── memory"},
+			{"/theme", "── themes"},
+			{"/status", "── status"},
+			{"/context", "── status"},
+			{"/model", "── "},
 		} {
 			s.Type(p.command)
 			if p.command != "?" {
