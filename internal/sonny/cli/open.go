@@ -23,6 +23,7 @@ import (
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
+	"agent/internal/sonny/snapshot"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -135,6 +136,12 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		return err
 	}
 	options.Look = a.looks(w, t)
+	options.Home, options.Config = filepath.Dir(w.agent), w.path
+	options.Themes = func() ([]string, string) { return themes(w), w.config.TUI.Theme }
+	options.Theme = func(name string) *protocol.Error {
+		w.config.TUI.Theme = name
+		return options.Look(t.Background())
+	}
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
 	}
@@ -175,10 +182,14 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
 		Keys:        m,
-		Notify:      notifications(&w.config.Notifications, w.tmux),
-		Notices:     said(w.notices, faults),
-		Clock:       shownClock(),
-		Fresh:       a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
+		Mouse: screen.MouseUse{
+			Click: w.config.TUI.Mouse.Click, Select: w.config.TUI.Mouse.Select, Copy: w.config.TUI.CopyOnSelect, WheelRows: int(w.config.TUI.WheelRows),
+		},
+		Snapshots: snapshots(w),
+		Notify:    notifications(&w.config.Notifications, w.tmux),
+		Notices:   said(w.notices, faults),
+		Clock:     shownClock(),
+		Fresh:     a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
 }
 
@@ -197,6 +208,15 @@ func asked(c *client.Client, sonny string) screen.Questions {
 		}
 		return out, err
 	}
+}
+
+// snapshots are where files are kept before each message; nil where they are not to be.
+func snapshots(w *around) *snapshot.Store {
+	set := &w.config.Snapshots
+	if !set.Enabled {
+		return nil
+	}
+	return &snapshot.Store{Dir: filepath.Join(w.agent, "snapshots"), Keep: set.Keep, Bytes: set.MaxBytes}
 }
 
 // notifications are the settings of them, with the route that this terminal takes.
@@ -236,11 +256,29 @@ func (a *app) looks(w *around, t *term.Terminal) func(term.Background, bool) *pr
 	return func(b term.Background, known bool) *protocol.Error {
 		th, fault := theme.Choose(w.config.TUI.Theme, theme.Ground{
 			Known: known, Dark: b.Dark, Color: b.Color, Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
-			Dir: filepath.Join(filepath.Dir(w.agent), ".agents", "themes"),
+			Dir: themesDir(w),
 		})
 		t.SetTheme(th)
 		return fault
 	}
+}
+
+// themesDir is where the person's own themes are.
+func themesDir(w *around) string { return filepath.Join(filepath.Dir(w.agent), ".agents", "themes") }
+
+// themes are the names that tui.theme can have, the built-in ones first.
+func themes(w *around) []string {
+	names := theme.Builtin()
+	entries, err := os.ReadDir(themesDir(w))
+	if err != nil {
+		return names // there are none of the person's
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // utf8Locale reports whether the person's locale is UTF-8.

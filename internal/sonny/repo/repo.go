@@ -73,13 +73,14 @@ func (r Repo) careful(args ...string) []string {
 	return append([]string{"--no-optional-locks", "--literal-pathspecs", "--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)
 }
 
-// read runs a command that changes nothing.
+// read runs a command that changes nothing. The common folder is named too: the file by
+// which a worktree's own folder names it lies where an agent may write.
 func (r Repo) read(ctx context.Context, max int, args ...string) (string, error) {
 	g, err := git.Find()
 	if err != nil {
 		return "", err
 	}
-	return g.With(ctx, git.Options{Max: max}, r.Top, r.careful(args...)...)
+	return g.With(ctx, git.Options{Max: max, Env: []string{"GIT_COMMON_DIR=" + r.Common}}, r.Top, r.careful(args...)...)
 }
 
 // Status is what the checkout looks like at a glance.

@@ -16,6 +16,7 @@ import (
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/snapshot"
 	"agent/protocol"
 )
 
@@ -81,6 +82,14 @@ type Options struct {
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
 
+	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
+	Mouse     MouseUse
+	Home      string // the person's home folder
+	Config    string // the settings file; "": none is changed
+	// Themes are the names that can be chosen, and the one that is; Theme sets one.
+	Themes func() (names []string, now string)
+	Theme  func(name string) *protocol.Error
+
 	Markdown md.Options
 	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
 	Notices  []string                                            // said when the screen opens
@@ -126,6 +135,9 @@ type App struct {
 	readAgain bool
 	replied   map[string]bool // questions that were answered here
 
+	forks       map[int64]int64 // bots that are forks, with whose
+	awaited     []*waiting
+	mouseState  mouse
 	telling     telling
 	pen         pens
 	history     sentHistory
@@ -179,7 +191,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &App{o: o, front: frontOf(&o), ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a := &App{o: o, front: frontOf(&o), forks: map[int64]int64{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	a.pen = pensIn(o.Kept)
@@ -424,7 +436,11 @@ func (a *App) draw() {
 // tick sees to it that what changes with time alone is drawn when it does.
 func (a *App) tick() {
 	a.clockDue.Stop()
-	if at := a.front.due(a); !at.IsZero() {
+	at := a.front.due(a)
+	if next, waits := a.leader.Next(a.o.Now()); waits && (at.IsZero() || next.Before(at)) {
+		at = next
+	}
+	if !at.IsZero() {
 		a.clockDue.Reset(max(0, at.Sub(a.o.Now())))
 	}
 }

@@ -28,7 +28,7 @@ var clipboardPrograms = []struct {
 // pastePicture attaches the clipboard's picture.
 func (a *App) pastePicture() {
 	c := a.composing()
-	if !a.room(c, 1) {
+	if !a.fits(c, 1) {
 		return
 	}
 	c.reading++

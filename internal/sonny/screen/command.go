@@ -65,11 +65,11 @@ func (a *App) unpause(string) error {
 	if a.world.Paused == nil {
 		return protocol.Fail(protocol.UsageError, "nothing is paused")
 	}
-	a.ask(&question{text: a.pausedWords() + ". Let all bots go on?", yes: (*App).release})
+	a.ask(&question{text: a.pausedWords() + ". Let all bots go on?", yes: (*App).letGo})
 	return nil
 }
 
-func (a *App) release() {
+func (a *App) letGo() {
 	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Resume(ctx) },
 		func(_ *protocol.Pause, err error) {
 			if err != nil {

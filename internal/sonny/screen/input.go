@@ -40,14 +40,10 @@ func (a *App) input(e term.Event) bool {
 	case term.Background:
 		a.background(e)
 	case term.Mouse:
-		switch e.Kind {
-		case term.WheelUp:
-			a.wheel(wheelRows)
-		case term.WheelDown:
-			a.wheel(-wheelRows)
-		case term.Press:
+		if e.Kind == term.Press {
 			a.answers.click(a, e.X, e.Y)
 		}
+		a.mouse(e)
 	}
 	return !a.quit
 }
@@ -58,6 +54,9 @@ func (a *App) key(k term.Key) {
 	a.leaving = time.Time{}
 	if k.Name == "ctrl+c" {
 		a.ctrlC(leaving)
+		return
+	}
+	if a.selected(k) {
 		return
 	}
 	if a.panel != nil {
@@ -203,13 +202,6 @@ func (a *App) cleared(c *composer) {
 		keep(a, c.text())
 	}
 	c.clear()
-}
-
-// wheel scrolls the question where that has the keyboard, else the transcript.
-func (a *App) wheel(rows int) {
-	if !a.answers.scroll(-rows) {
-		a.scroll(rows)
-	}
 }
 
 func (a *App) scroll(rows int) {

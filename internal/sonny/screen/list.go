@@ -45,7 +45,8 @@ type question struct {
 	want  string
 	typed composer
 	yes   func(a *App)
-	no    func(a *App) // of a plain no; may be nil
+	no    func(a *App)            // nil: the list stays
+	more  map[string]func(a *App) // other answers, by their keys
 }
 
 func (p *listPanel) hints() []string {
@@ -297,9 +298,13 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 	q := p.asks
 	switch {
 	case k.Name == "esc" || q.want == "" && k.Name == "n":
-		if p.asks = nil; q.no != nil {
+		p.asks = nil
+		if q.no != nil {
 			q.no(a)
 		}
+	case q.want == "" && q.more[k.Name] != nil:
+		p.asks = nil
+		q.more[k.Name](a)
 	case q.want == "" && k.Name == "y":
 		p.asks = nil
 		q.yes(a)

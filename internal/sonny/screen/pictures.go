@@ -92,7 +92,7 @@ func (a *App) absolute(path string) string {
 // where the first is no file; nil says so.
 func (a *App) attach(paths []string, instead func()) {
 	c := a.composing()
-	if !a.room(c, len(paths)) {
+	if !a.fits(c, len(paths)) {
 		return
 	}
 	c.reading += len(paths)
@@ -117,8 +117,8 @@ func (a *App) attach(paths []string, instead func()) {
 	})
 }
 
-// room reports whether so many pictures may still be added, and says where not.
-func (a *App) room(c *composer, n int) bool {
+// fits reports whether so many pictures may still be added, and says where not.
+func (a *App) fits(c *composer, n int) bool {
 	_, pictures := c.e().Draft().Message()
 	if len(pictures)+c.reading+n <= protocol.MaxPictures {
 		return true

@@ -258,8 +258,13 @@ func (a *App) resubmit(s *session, list []message, when func(func())) {
 		s.remember(req.RequestID, m)
 	}
 	when(func() {
+		var kept []func(context.Context)
+		for _, req := range reqs {
+			kept = append(kept, a.keepFiles(req))
+		}
 		do(a, func(ctx context.Context) (int, error) {
 			for i, req := range reqs {
+				kept[i](ctx)
 				if _, err := a.hand(ctx, req, list[i], root); err != nil {
 					return i, err
 				}

@@ -66,7 +66,7 @@ func (a *App) send(d delivery) {
 	c := a.composing()
 	m := messageOf(c.e().Draft())
 	if m.empty() {
-		if a.at() != nil {
+		if a.at() != nil && !a.openMarked() {
 			a.resumeHeld()
 		}
 		return
@@ -119,7 +119,7 @@ func (a *App) post(s *session, m message, d delivery) {
 	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
-	s.up = 0
+	s.up, s.mark = 0, pointer{}
 	a.submit(s, req, m, steers)
 }
 
@@ -194,8 +194,10 @@ func (a *App) submit(s *session, req *protocol.Submit, m message, steers bool) {
 	s.remember(req.RequestID, m)
 	root := a.workspace(s)
 	s.post.next(func() {
+		kept := a.keepFiles(req)
 		do(a, func(ctx context.Context) (*protocol.Submitted, error) {
 			a.prepare(ctx, s)
+			kept(ctx)
 			return a.hand(ctx, req, m, root)
 		},
 			func(_ *protocol.Submitted, err error) {
@@ -242,6 +244,21 @@ func (a *App) hand(ctx context.Context, req *protocol.Submit, m message, root st
 	}
 	req.Prompt, req.Pictures = strings.TrimPrefix(prompt, slashEscape(prompt)), m.pictures
 	return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+}
+
+// give hands a message that was not written in the composer to its bot, after the
+// folder's files are kept as far as that is quick. then is told what came of it.
+func (a *App) give(req *protocol.Submit, then func(error)) {
+	kept := a.keepFiles(req)
+	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+		kept(ctx)
+		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+	}, func(_ *protocol.Submitted, err error) {
+		if b := a.world.Bot(req.Bot); err == nil && b != nil {
+			b.Prompted(req.RequestID, req.Prompt)
+		}
+		then(err)
+	})
 }
 
 // slashEscape is the first slash of //text, which sends a message that begins with one.

@@ -25,8 +25,17 @@ type session struct {
 	kept   lead.Session
 	tr     *cells.Transcript
 	look   cells.Look
-	up     int  // rows that the view is above the end; 0: the end is followed
-	seen   int  // rows there were when the person scrolled up
+	up     int // rows that the view is above the end; 0: the end is followed
+	left   int // rows there were when the person scrolled up; 0: the end is followed
+	topRow int // the row at the top of the view then
+	// Where the view stood on the screen in the newest frame, and how wide.
+	left0, top0, width, gutter int
+
+	height int    // rows of the view in the newest frame
+	next   int64  // the node at which what is not loaded ends; 0 for none
+	grew   func() // called once when older items are loaded; nil for nothing
+	mark   pointer
+	top    held // what the newest frame began with
 	whole  bool // the oldest item is loaded
 	older  bool // older ones are on their way
 	loaded bool
@@ -155,20 +164,29 @@ func (s *session) load(a *App) {
 			}
 			s.fill(s.tr, p)
 			a.world.Line(s.bot, p.turns)
-			s.whole = p.next == nil
+			s.began(p)
 			s.waits(a)
 			s.step(a)
 			a.sessionLoaded(s)
 		})
 }
 
+// began notes where the part before the one that was loaded ends.
+func (s *session) began(p *loadedPart) {
+	s.whole = p.next == nil || len(p.nodes) == 0
+	s.next = 0
+	if p.next != nil {
+		s.next = *p.next
+	}
+}
+
 // loadOlder reads the part before the oldest that is there.
 func (s *session) loadOlder(a *App) {
-	if s.older || s.whole || !s.loaded || s.tr.Oldest() == 0 {
+	if s.older || s.whole || !s.loaded || s.next == 0 {
 		return
 	}
 	s.older = true
-	from := s.tr.Oldest() - 1
+	from := s.next
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, from) },
 		func(p *loadedPart, err error) {
 			s.older = false
@@ -177,8 +195,12 @@ func (s *session) loadOlder(a *App) {
 			}
 			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
-			s.whole = p.next == nil || len(p.nodes) == 0
+			s.began(p)
 			s.tr.Prepend(older)
+			if grew := s.grew; grew != nil {
+				s.grew = nil
+				grew()
+			}
 		})
 }
 

@@ -30,7 +30,7 @@ func (a *App) openTasks() {
 	p := &listPanel{
 		name: "tasks", title: "tasks of " + lead, empty: "no tasks yet: the lead starts them, or /task NAME BRIEF",
 		right: func() string { return fmt.Sprint(len(a.tasks())) },
-		hint:  []string{"Enter peek", "o open", "s stop", "m merge", "d remove"},
+		hint:  []string{"Enter peek", "o open", "s stop", "g diff", "m merge", "d remove"},
 		head:  text.Of(text.Dim, text.Pad("NAME", 22)+text.Pad("STATE", 14)+text.Pad("BRANCH", 24)+"TIME"),
 		rows: func(a *App) []listRow {
 			var rows []listRow
@@ -50,6 +50,7 @@ func (a *App) openTasks() {
 	p.keys = map[string]func(*App, listRow) bool{
 		"enter":       func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
 		"task_open":   func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
+		"task_diff":   func(a *App, r listRow) bool { a.failing(a.openTaskReview(r.id)); return false },
 		"task_stop":   func(a *App, r listRow) bool { a.stopBot(r.id); return false },
 		"task_merge":  func(a *App, r listRow) bool { a.openMerge(r.id); return false },
 		"task_remove": func(a *App, r listRow) bool { a.removeTask(p, r.id); return false },

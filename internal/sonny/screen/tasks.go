@@ -23,7 +23,7 @@ func (a *App) tasks() []*live.Bot {
 		return k.list
 	}
 	*k = kin{of: b.Record.ID, at: a.world.Kin}
-	for _, t := range lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), nil) {
+	for _, t := range lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), a.hidden()) {
 		if tb := a.world.Bot(t.Name); tb != nil {
 			k.list = append(k.list, tb)
 		}

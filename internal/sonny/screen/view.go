@@ -99,6 +99,14 @@ func (a *App) view(f *term.Frame) {
 		y++
 	}
 	a.body(c.Sub(0, y, w, l.body), l)
+	if rows := a.leaderRows(w); len(rows) > 0 {
+		n := min(len(rows), max(0, l.body-1))
+		c.Fill(0, y+l.body-n-1, w, n+1, text.Plain)
+		c.Put(0, y+l.body-n-1, titledRule("Ctrl+X", "", w), w)
+		for i, row := range rows[:n] {
+			c.Put(0, y+l.body-n+i, row.Cut(w), w)
+		}
+	}
 	y += l.body
 	if l.queue > 0 {
 		for i, line := range a.strip(w)[:l.queue] {
@@ -186,22 +194,24 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 		return
 	}
 	total := s.tr.Height(s.look)
-	s.up = min(s.up, max(0, total-h))
-	if s.up > 0 {
-		s.up += total - s.seen // what came below does not move the view
-		s.up = min(s.up, max(0, total-h))
+	s.hold(total, h)
+	s.height, s.width, s.gutter = h, w, l.gutter
+	s.left0, s.top0 = c.Place()
+	if s.up == 0 {
+		s.left = 0
+	} else if s.left == 0 {
+		s.left = total
 	}
-	s.seen = total
 	to := total - s.up
 	from := max(0, to-h)
+	s.anchor(from)
 	for y, row := range s.tr.Rows(s.look, from, to) {
-		c.Put(l.gutter, y, row.Line, s.look.Width)
+		s.draw(c, y, l.gutter, from+y, row)
 	}
 	if from == 0 && !s.whole {
 		s.loadOlder(a)
 	}
-	if s.up > 0 && h > 1 {
-		mark := fmt.Sprintf(" ↓ %d more ", s.up)
+	if mark := s.below(total); mark != "" && h > 1 {
 		c.Put(max(0, w-text.Width(mark)-1), h-1, text.Of(text.Accent, mark), w)
 	}
 }

@@ -3,6 +3,7 @@ package screen
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agent/internal/sonny/lead"
@@ -52,4 +53,10 @@ func (a *App) composerWidth() int {
 		return max(1, a.sidePlace(a.w)-4)
 	}
 	return max(1, a.w-3)
+}
+
+// cutSpace parts a line at its first run of spaces.
+func cutSpace(s string) (first, rest string, ok bool) {
+	first, rest, ok = strings.Cut(strings.TrimSpace(s), " ")
+	return first, strings.TrimSpace(rest), ok
 }

@@ -162,6 +162,17 @@ func (l *layout) each(put func(old, new []numbered)) {
 	l.note(l.left())
 }
 
+// Line is the text of a line of the hunk, by its number after the change or, where that
+// is 0, before it; "" where the hunk has none such.
+func (h Hunk) Line(old, new int) string {
+	for _, n := range numbers(h) {
+		if new > 0 && n.Op != Removed && n.new == new || new == 0 && old > 0 && n.Op != Added && n.old == old {
+			return n.Text
+		}
+	}
+	return ""
+}
+
 // numbers gives a hunk's rows their numbers.
 func numbers(h Hunk) []numbered {
 	out := make([]numbered, 0, len(h.Rows))

@@ -93,6 +93,9 @@ type Canvas struct {
 // Size is the canvas's width and height in cells.
 func (c Canvas) Size() (w, h int) { return c.w, c.h }
 
+// Place is where the canvas's upper left cell is in the frame.
+func (c Canvas) Place() (x, y int) { return c.x, c.y }
+
 // Sub is a rectangle of the canvas, cut at its edges.
 func (c Canvas) Sub(x, y, w, h int) Canvas {
 	left, top := min(max(x, 0), c.w), min(max(y, 0), c.h)

@@ -1,0 +1,179 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"agent/internal/place"
+	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/term"
+	"agent/protocol"
+)
+
+// copyCommands copy by keyboard (sonny.md 12).
+var copyCommands = feature{
+	commands: []slashCommand{{"copy", "[N]", "copy the last reply, or its Nth block of code", (*App).copyCommand}},
+	actions: map[string]func(*App){
+		"copy_reply": func(a *App) { a.failing(a.copyCommand("")) },
+		"copy_block": (*App).askBlock,
+	},
+}
+
+// failing says what an action came to.
+func (a *App) failing(err error) {
+	if err != nil {
+		a.notes.fail(err)
+	}
+}
+
+func (a *App) copyCommand(args string) error {
+	s := a.at()
+	if s == nil {
+		return protocol.Fail("failed", "nothing was said yet")
+	}
+	if args == "" {
+		source := s.tr.Source()
+		if source == "" {
+			return protocol.Fail("failed", "there is no reply yet")
+		}
+		a.copy(source)
+		return nil
+	}
+	n, err := strconv.Atoi(args)
+	if err != nil || n < 1 {
+		return protocol.Fail("failed", args+" is no block of code; they are counted from 1")
+	}
+	code := s.tr.Code(n)
+	if code == "" {
+		return protocol.Fail("failed", fmt.Sprintf("no reply here has a block of code %d", n))
+	}
+	a.copy(code)
+	return nil
+}
+
+// askBlock takes the number of a block as the next key.
+func (a *App) askBlock() { a.panel = &blockPanel{under: a.panel} }
+
+// blockPanel waits for a digit, over what was on screen.
+type blockPanel struct{ under panel }
+
+func (p *blockPanel) hints() []string {
+	return []string{"1–9 copies that block of code", "Esc leave it"}
+}
+
+// view leaves the transcript in view: the numbers are counted in it.
+func (p *blockPanel) view(a *App, c term.Canvas) {
+	if s := a.at(); s != nil {
+		s.view(a, c, a.place(a.w, a.h))
+	}
+}
+
+func (p *blockPanel) key(a *App, k term.Key) bool {
+	if len(k.Name) == 1 && k.Name >= "1" && k.Name <= "9" {
+		a.failing(a.copyCommand(k.Name))
+	}
+	return true
+}
+
+// clipboards are the platform's programs, the first that is there counts. Each takes
+// the text on its input.
+func clipboards() [][]string {
+	if runtime.GOOS == "darwin" {
+		return [][]string{{"pbcopy"}}
+	}
+	var list [][]string
+	if os.Getenv("WAYLAND_DISPLAY") != "" {
+		list = append(list, []string{"wl-copy"})
+	}
+	if os.Getenv("DISPLAY") != "" {
+		list = append(list, []string{"xclip", "-selection", "clipboard"}, []string{"xsel", "--clipboard", "--input"})
+	}
+	return list
+}
+
+// clipboardProgram is the one to run here; nil over SSH, where it would be another
+// machine's, and where there is none.
+func clipboardProgram() []string {
+	if os.Getenv("SSH_CONNECTION") != "" {
+		return nil
+	}
+	for _, argv := range clipboards() {
+		if path, err := exec.LookPath(argv[0]); err == nil {
+			return append([]string{path}, argv[1:]...)
+		}
+	}
+	return nil
+}
+
+// copy brings a text to the clipboard: through the terminal, and by the platform's
+// program where there is one. It says so only for a route that was written to. What
+// neither takes is kept in a file.
+func (a *App) copy(s string) {
+	if s == "" {
+		a.notes.say("there is nothing to copy")
+		return
+	}
+	sent := a.o.Term.Copy(s)
+	argv := clipboardProgram()
+	if sent && argv == nil {
+		a.notes.say(copied(s))
+		return
+	}
+	do(a, func(ctx context.Context) (string, error) {
+		if argv == nil {
+			return keepCopy(s, a.o.Now())
+		}
+		ctx, cancel := context.WithTimeout(ctx, clipboardFor)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Stdin = strings.NewReader(s)
+		cmd.WaitDelay = time.Second
+		return "", cmd.Run()
+	}, func(file string, err error) {
+		switch {
+		case err != nil && sent:
+			a.notes.say(copied(s))
+		case err != nil:
+			a.notes.fail(protocol.Fail("failed", "not copied: "+err.Error()))
+		case file != "":
+			a.notes.say("no way to the clipboard here; the text is in " + tilde(file))
+		default:
+			a.notes.say(copied(s))
+		}
+	})
+}
+
+func copied(s string) string {
+	return "copied " + plural(utf8.RuneCountInString(s), "character", "characters")
+}
+
+// keepCopy puts a text that found no clipboard into a file.
+func keepCopy(s string, now time.Time) (string, error) {
+	dir, err := place.AgentDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "sonny", "copies")
+	if err := place.MakePrivateDir(dir); err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, now.Format("20060102-150405.000")+".txt")
+	return file, place.WritePrivate(file, []byte(s))
+}
+
+// hint is how an action is called on the key line, with the key that this map has.
+func (a *App) hint(action, does string) string {
+	h := a.o.Keys.Hint(action, keys.Sender{})
+	if h == "" {
+		return ""
+	}
+	return h + " " + does
+}

@@ -1,0 +1,249 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+
+	"agent/internal/sonny/config"
+	"agent/internal/sonny/live"
+	"agent/internal/sonny/memory"
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/skill"
+	"agent/protocol"
+)
+
+// listingCommands list what bots read and what this client is set to (sonny.md 16).
+var listingCommands = feature{
+	commands: []slashCommand{
+		{"skills", "", "the skills that bots here can open", func(a *App, _ string) error { return a.openSkills() }},
+		{"roles", "", "the roles", func(a *App, _ string) error { return a.openRoles() }},
+		{"memory", "[TEXT]", "the facts that are kept", (*App).openMemory},
+		{"theme", "[NAME]", "another look, tried as you go through them", (*App).openThemes},
+		{"config", "KEY VALUE", "change a setting", (*App).setConfig},
+		{"status", "", "the daemon and this session", func(a *App, _ string) error { a.openStatus(); return nil }},
+		{"context", "", "how full the model's window is", func(a *App, _ string) error { a.openStatus(); return nil }},
+	},
+	actions: map[string]func(*App){"roles": func(a *App) { a.failing(a.openRoles()) }},
+}
+
+// described is a row of a name and what it is.
+func described(id, name, from, what string) listRow {
+	return listRow{id: id, line: text.Join(
+		text.Span{Text: text.Pad(cells.OneLine(name), 28) + " "}, text.Span{Text: text.Pad(cells.OneLine(from), 10) + " ", Role: text.Dim},
+		text.Span{Text: cells.OneLine(what), Role: text.Dim})}
+}
+
+// fixedList is a list that does not change while it is open.
+func fixedList(title, empty string, rows []listRow) *listPanel {
+	return &listPanel{title: title, empty: empty, rows: func(*App) []listRow { return rows }, right: func() string { return fmt.Sprint(len(rows)) }}
+}
+
+func (a *App) openSkills() error {
+	list, err := skill.Open(a.o.Home).List(a.workspaceOf(a.session), nil)
+	if err != nil {
+		return err
+	}
+	var rows []listRow
+	for _, s := range list {
+		rows = append(rows, described(s.Name, s.Name, s.From, s.Description+s.Error))
+	}
+	a.panel = fixedList("skills", "there are no skills", rows)
+	return nil
+}
+
+func (a *App) openRoles() error {
+	list, err := skill.Roles(a.workspaceOf(a.session), a.o.Home)
+	if err != nil {
+		return err
+	}
+	var rows []listRow
+	for _, r := range list {
+		rows = append(rows, described(r.Name, r.Name, r.Model, r.Description+r.Error))
+	}
+	a.panel = fixedList("roles", "there are no roles", rows)
+	return nil
+}
+
+// openMemory lists the facts, the newest first. d removes one and t trusts it.
+func (a *App) openMemory(words string) error {
+	m := memory.Open(a.o.Home, a.o.Clock)
+	scopes := []memory.Scope{{}, {Project: a.project()}}
+	type kept struct {
+		scope memory.Scope
+		fact  memory.Fact
+	}
+	facts := map[string]kept{}
+	var order []kept
+	read := func() error {
+		order = nil
+		for _, s := range scopes {
+			list, _, err := m.List(s)
+			if err != nil {
+				return err
+			}
+			for _, f := range list {
+				k := kept{s, f}
+				facts[s.String()+"/"+f.Name] = k
+				order = append(order, k)
+			}
+		}
+		slices.SortStableFunc(order, func(x, y kept) int {
+			if x.fact.Verified == y.fact.Verified {
+				return 0
+			}
+			if x.fact.Verified > y.fact.Verified {
+				return -1
+			}
+			return 1
+		})
+		return nil
+	}
+	if err := read(); err != nil {
+		return err
+	}
+	p := &listPanel{title: "memory", empty: "nothing is remembered yet", hint: []string{"d remove", "t trust"}}
+	p.right = func() string { return fmt.Sprint(len(order)) }
+	p.rows = func(*App) (rows []listRow) {
+		for _, k := range order {
+			mark := ""
+			if len(k.fact.External) > 0 {
+				mark = "external  "
+			}
+			rows = append(rows, described(k.scope.String()+"/"+k.fact.Name, k.fact.Name, k.fact.Verified, mark+k.fact.Description))
+		}
+		return rows
+	}
+	p.detail = func(_ *App, r listRow, w int) (lines []text.Line) {
+		k := facts[r.id]
+		lines = append(lines, text.Of(text.Dim, cells.OneLine(k.scope.String()+" · "+k.fact.Type+" · "+k.fact.Source)))
+		return append(lines, text.Wrap([]text.Span{{Text: cells.OneLine(k.fact.Text)}}, text.Frame{Width: w})...)
+	}
+	p.keys = map[string]func(*App, listRow) bool{
+		"d": func(a *App, r listRow) bool {
+			p.ask(&question{text: "Forget " + facts[r.id].fact.Name + "?", yes: func(a *App) {
+				_, err := m.Remove(facts[r.id].scope, facts[r.id].fact.Name)
+				a.failing(err)
+				a.failing(read())
+			}})
+			return false
+		},
+		"t": func(a *App, r listRow) bool {
+			_, err := m.Trust(facts[r.id].scope, facts[r.id].fact.Name)
+			a.failing(err)
+			a.failing(read())
+			return false
+		},
+	}
+	if words != "" {
+		p.filter = &composer{}
+		p.filter.set(words)
+	}
+	a.panel = p
+	return nil
+}
+
+// themePanel tries each theme as it comes to hand; Esc gives back the one there was.
+type themePanel struct {
+	listPanel
+	was, shown string
+}
+
+func (a *App) openThemes(name string) error {
+	if a.o.Theme == nil || a.o.Config == "" {
+		return protocol.Fail("failed", "the theme of this screen cannot be changed")
+	}
+	if name != "" {
+		return a.keepTheme(name)
+	}
+	names, now := a.o.Themes()
+	p := &themePanel{was: now, shown: now}
+	p.title, p.empty, p.hint, p.at = "themes", "there are none", []string{"Enter keep"}, now
+	p.rows = func(*App) (rows []listRow) {
+		for _, n := range names {
+			rows = append(rows, listRow{id: n, line: text.Of(text.Plain, cells.OneLine(n))})
+		}
+		return rows
+	}
+	p.listPanel.keys = map[string]func(*App, listRow) bool{
+		"enter": func(a *App, r listRow) bool { p.was = r.id; a.failing(a.keepTheme(r.id)); return true },
+	}
+	a.panel = p
+	return nil
+}
+
+func (p *themePanel) key(a *App, k term.Key) bool {
+	closed := p.listPanel.key(a, k)
+	want := p.was
+	if rows := p.shownRows(a); !closed && len(rows) > 0 {
+		want = rows[max(0, p.hand(rows))].id
+	}
+	if want != p.shown {
+		p.shown = want
+		if fault := a.o.Theme(want); fault != nil {
+			a.notes.fail(fault)
+		}
+	}
+	return closed
+}
+
+func (p *themePanel) shownRows(a *App) []listRow { return p.listPanel.shown(a) }
+
+func (a *App) keepTheme(name string) error {
+	if err := config.Set(a.o.Config, "tui.theme", name); err != nil {
+		return err
+	}
+	if fault := a.o.Theme(name); fault != nil {
+		return fault
+	}
+	return nil
+}
+
+// setConfig changes a setting. What is not live holds from the next start.
+func (a *App) setConfig(args string) error {
+	name, value, ok := cutSpace(args)
+	if !ok || a.o.Config == "" {
+		return protocol.Fail(protocol.UsageError, "/config KEY VALUE changes a setting; sonny config list shows all of them")
+	}
+	if err := config.Set(a.o.Config, name, value); err != nil {
+		return err
+	}
+	a.notes.say(name + " is set; what does not show at once holds from the next start")
+	return nil
+}
+
+// openStatus says how things stand: the daemon, the session, its tokens.
+func (a *App) openStatus() {
+	p := &listPanel{title: "status", empty: ""}
+	p.rows = func(a *App) (rows []listRow) {
+		say := func(name, value string) {
+			rows = append(rows, listRow{line: text.Join(text.Span{Text: text.Pad(name, 12), Role: text.Dim}, text.Span{Text: cells.OneLine(value)})})
+		}
+		say("sonny", a.o.Version)
+		say("store", tilde(a.o.Store))
+		if a.lost != nil {
+			say("daemon", "disconnected")
+		}
+		running := 0
+		for b := range a.world.Bots() {
+			if b.State(false) == live.Working {
+				running++
+			}
+		}
+		say("working", plural(running, "bot", "bots"))
+		b := a.bot()
+		if b == nil {
+			return rows
+		}
+		words, _ := a.confinement().Words()
+		say("bot", b.Record.Name+" · "+glyphs[a.state()].word)
+		say("model", b.Record.ModelRef())
+		say("confined", fmt.Sprint(words))
+		say("context", tokens(b.Usage.InputTokens)+" tokens in the newest call, "+tokens(b.Usage.CachedInputTokens)+" of them cached")
+		say("used", tokens(b.Record.InputTokens)+" in, "+tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
+		say("turns", fmt.Sprint(a.session.turns))
+		return rows
+	}
+	a.panel = p
+}

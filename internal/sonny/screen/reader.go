@@ -1,0 +1,149 @@
+package screen
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
+)
+
+// readerCommands open the reader (sonny.md 8.2).
+var readerCommands = feature{
+	actions: map[string]func(*App){"reader": (*App).openReader},
+}
+
+// readerPanel is a pager over the whole transcript with everything unfolded.
+type readerPanel struct {
+	s      *session
+	top    int
+	placed bool // top was set
+	h      int
+	field  *composer // what is searched for, being written; nil otherwise
+	find   *regexp.Regexp
+	words  string
+}
+
+func (a *App) openReader() {
+	if s := a.at(); s != nil {
+		a.panel = &readerPanel{s: s}
+	}
+}
+
+func (p *readerPanel) hints() []string {
+	if p.field != nil {
+		return []string{"Enter finds it", "Esc leaves the search"}
+	}
+	return []string{"↑↓ PgUp PgDn", "g G ends", "/ search", "n N next", "q close"}
+}
+
+func (p *readerPanel) look(w int) cells.Look {
+	return cells.Look{Width: max(10, w-4), Output: true, Thoughts: true, All: true}
+}
+
+func (p *readerPanel) view(a *App, c term.Canvas) {
+	w, h := c.Size()
+	p.h = max(1, h-1)
+	l := p.look(w)
+	total := p.s.tr.Height(l)
+	if !p.placed {
+		p.top, p.placed = total, true
+	}
+	p.top = max(0, min(p.top, total-p.h))
+	if p.top == 0 && !p.s.whole {
+		p.older(a, l)
+	}
+	right := fmt.Sprintf("%d–%d of %d", min(p.top+1, total), min(p.top+p.h, total), total)
+	c.Put(0, 0, titledRule("reader  "+cells.OneLine(p.s.name()), right, w), w)
+	for i, r := range p.s.tr.Rows(l, p.top, p.top+p.h) {
+		line := r.Line
+		if p.find != nil {
+			line = highlight(line, p.find)
+		}
+		c.Put(2, 1+i, line, l.Width)
+	}
+	if p.field != nil {
+		c.Fill(0, h-1, w, 1, text.Plain)
+		line, x := p.field.line("/ ", w-4)
+		c.Put(2, h-1, line, w-2)
+		c.SetCursor(2+x, h-1)
+	}
+}
+
+// older loads what is before, and keeps the row at the top where it is.
+func (p *readerPanel) older(a *App, l cells.Look) {
+	if p.s.older {
+		return
+	}
+	had := p.s.tr.Height(l)
+	p.s.loadOlder(a)
+	p.s.grew = func() { p.top += p.s.tr.Height(l) - had }
+}
+
+func (p *readerPanel) key(a *App, k term.Key) bool {
+	if p.field != nil {
+		p.fieldKey(a, k)
+		return false
+	}
+	switch k.Name {
+	case "q", "esc":
+		return true
+	case "up", "k":
+		p.top--
+	case "down", "j", "enter":
+		p.top++
+	case "pgup", "b":
+		p.top -= p.h
+	case "pgdown", "space", "f":
+		p.top += p.h
+	case "home", "g":
+		p.top = 0
+	case "end", "G":
+		p.top = 1 << 30
+	case "/":
+		p.field = &composer{}
+	case "n":
+		p.next(a, 1)
+	case "N":
+		p.next(a, -1)
+	}
+	p.top = max(0, p.top)
+	return false
+}
+
+func (p *readerPanel) fieldKey(a *App, k term.Key) {
+	switch k.Name {
+	case "esc":
+		p.field = nil
+	case "enter":
+		p.words = strings.TrimSpace(p.field.text())
+		p.field, p.find = nil, nil
+		if p.words != "" {
+			p.find = regexp.MustCompile("(?i)" + regexp.QuoteMeta(p.words))
+			p.top--
+			p.next(a, 1)
+		}
+	default:
+		p.field.key(a.o.Keys, k)
+	}
+}
+
+// next goes to the next row, or the one before, that holds what is searched for; past
+// an end it begins at the other.
+func (p *readerPanel) next(a *App, by int) {
+	if p.find == nil {
+		return
+	}
+	l := p.look(a.w)
+	rows := p.s.tr.Rows(l, 0, p.s.tr.Height(l))
+	for i := range rows {
+		at := ((p.top+by*(i+1))%len(rows) + len(rows)) % len(rows)
+		if p.find.MatchString(rows[at].Line.String()) {
+			p.top = at
+			return
+		}
+	}
+	a.notes.say("nowhere: " + cells.OneLine(p.words))
+}

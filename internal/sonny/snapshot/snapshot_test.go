@@ -1,0 +1,240 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agent/internal/sonny/repo"
+	"agent/protocol"
+)
+
+// checkout is a git folder with a commit, and a room for its states.
+func checkout(t *testing.T, files map[string]string) (string, *Room) {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runGit(t, dir, "init", "-q")
+	for name, text := range files {
+		put(t, filepath.Join(dir, name), text)
+	}
+	runGit(t, dir, "add", "-A")
+	runGit(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")
+	r, err := repo.Find(context.Background(), dir)
+	if err != nil || !r.There() {
+		t.Fatal(err, r)
+	}
+	m, err := (&Store{Dir: filepath.Join(t.TempDir(), "snapshots")}).In(r, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, m
+}
+
+func runGit(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func take(t *testing.T, m *Room, request string) {
+	t.Helper()
+	if err := m.Take(context.Background(), 1, request, time.Now(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func back(t *testing.T, m *Room) *Step {
+	t.Helper()
+	s, err := m.Back(context.Background(), 1, "")
+	if err != nil || s == nil {
+		t.Fatal(s, err)
+	}
+	return s
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestFilesComeBackByteForByte(t *testing.T) {
+	dir, m := checkout(t, map[string]string{
+		".gitattributes": "* text=auto eol=lf\n*.x filter=f\n", "crlf.txt": "a\r\nb\r\n", "bare.txt": "no end", "gone.txt": "x\n", ".gitignore": "ignored\n", "d/deep.txt": "1\n\n\n",
+	})
+	runGit(t, dir, "config", "filter.f.clean", "echo filtered")
+	put(t, filepath.Join(dir, "a.x"), "as it is\n")
+	put(t, filepath.Join(dir, "ignored"), "one")
+	before := runGit(t, dir, "count-objects", "-v") + runGit(t, dir, "for-each-ref")
+	if err := os.Chmod(filepath.Join(dir, "bare.txt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("crlf.txt", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	take(t, m, "r1")
+	for name, text := range map[string]string{"crlf.txt": "two\n", "bare.txt": "two", "a.x": "two", "new/file": "two", "ignored": "two"} {
+		put(t, filepath.Join(dir, name), text)
+	}
+	for _, name := range []string{"gone.txt", "link", "d/deep.txt"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := back(t, m)
+	if len(s.Changes) != 7 {
+		t.Errorf("changes %+v", s.Changes)
+	}
+	if err := m.Go(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"crlf.txt": "a\r\nb\r\n", "bare.txt": "no end", "gone.txt": "x\n", "d/deep.txt": "1\n\n\n", "a.x": "as it is\n", "ignored": "two", "link": "a\r\nb\r\n"} {
+		if got := read(t, filepath.Join(dir, name)); got != text {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "new/file")); err == nil {
+		t.Error("a file that came later is still there")
+	}
+	if to, err := os.Readlink(filepath.Join(dir, "link")); err != nil || to != "crlf.txt" {
+		t.Error(to, err)
+	}
+	if info, _ := os.Stat(filepath.Join(dir, "bare.txt")); info.Mode().Perm() != 0o755 {
+		t.Error(info.Mode())
+	}
+	if after := runGit(t, dir, "count-objects", "-v") + runGit(t, dir, "for-each-ref"); after != before {
+		t.Errorf("the person's repository changed: %s, was %s", after, before)
+	}
+	s, err := m.Forth(context.Background(), 1)
+	if err != nil || s == nil {
+		t.Fatal(s, err)
+	}
+	if err := m.Go(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, filepath.Join(dir, "crlf.txt")); got != "two\n" {
+		t.Errorf("after the redo: %q", got)
+	}
+	if s, err := m.Forth(context.Background(), 1); err != nil || s != nil {
+		t.Error("there is something to redo still", s, err)
+	}
+}
+
+func TestAStepThatIsNoLongerWhatWasShown(t *testing.T) {
+	dir, m := checkout(t, map[string]string{"f": "one"})
+	take(t, m, "r")
+	put(t, filepath.Join(dir, "f"), "two")
+	s := back(t, m)
+	put(t, filepath.Join(dir, "f"), "three")
+	if err := m.Go(context.Background(), s); protocol.CodeOf(err) != "target_changed" {
+		t.Error(err)
+	}
+	if got := read(t, filepath.Join(dir, "f")); got != "three" {
+		t.Error(got)
+	}
+}
+
+func TestNothingIsWrittenThroughALink(t *testing.T) {
+	dir, m := checkout(t, map[string]string{"d/f": "one"})
+	take(t, m, "r")
+	outside := t.TempDir()
+	put(t, filepath.Join(outside, "f"), "theirs")
+	if err := os.RemoveAll(filepath.Join(dir, "d")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "d")); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.Go(context.Background(), back(t, m))
+	if got := read(t, filepath.Join(outside, "f")); got != "theirs" {
+		t.Errorf("outside the folder: %q", got)
+	}
+}
+
+func TestOnlyTheFolderIsKept(t *testing.T) {
+	dir, top := checkout(t, map[string]string{"a/f": "one", "b/f": "one"})
+	m, err := top.store.In(top.repo, filepath.Join(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	take(t, m, "r")
+	put(t, filepath.Join(dir, "a/f"), "two")
+	put(t, filepath.Join(dir, "b/f"), "two")
+	s := back(t, m)
+	if len(s.Changes) != 1 || s.Changes[0].Path != "a/f" || s.Changes[0].Op != 'M' {
+		t.Errorf("%+v", s.Changes)
+	}
+}
+
+func TestTooManyFiles(t *testing.T) {
+	dir, m := checkout(t, nil)
+	for i := range MaxFiles + 1 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := m.Take(context.Background(), 1, "r", time.Now(), nil)
+	if protocol.CodeOf(err) != Skipped || !strings.Contains(err.Error(), "20,000") && !strings.Contains(err.Error(), "2 s") {
+		t.Error(err)
+	}
+	if marks, err := m.Marks(1); err != nil || len(marks) != 0 {
+		t.Error(marks, err)
+	}
+}
+
+func TestOldStatesGo(t *testing.T) {
+	dir, m := checkout(t, map[string]string{"f": "one"})
+	old := time.Now().Add(-15 * 24 * time.Hour)
+	if err := m.Take(context.Background(), 1, "old", old, nil); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "f"), "two")
+	take(t, m, "new")
+	marks, err := m.Marks(1)
+	if err != nil || len(marks) != 1 || marks[0].Request != "new" {
+		t.Errorf("%+v %v", marks, err)
+	}
+	refs, err := os.ReadDir(filepath.Join(m.dir, "refs", "states"))
+	if err != nil || len(refs) != 1 {
+		t.Error(refs, err)
+	}
+}
+
+func TestDiffSinceAState(t *testing.T) {
+	dir, m := checkout(t, map[string]string{"f": "one\n"})
+	take(t, m, "r")
+	put(t, filepath.Join(dir, "f"), "two\n")
+	put(t, filepath.Join(dir, "new"), "untracked\n")
+	marks, _ := m.Marks(1)
+	text, cut, err := m.Diff(context.Background(), marks[0].Tree, 1<<20)
+	if err != nil || cut || !strings.Contains(text, "-one") || !strings.Contains(text, "+untracked") {
+		t.Error(text, cut, err)
+	}
+}
