@@ -123,10 +123,11 @@ func TestInlineMode(t *testing.T) {
 			m.Resize(size[0], size[1])
 		}
 		done(m)
-		raw, err := os.ReadFile(written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		var raw []byte
+		h.Until("what tmux copies", func() bool { // cat is behind the screen
+			raw, _ = os.ReadFile(written)
+			return strings.Contains(strings.Join(finished.FindAllString(string(raw), -1), ""), "line number 199.")
+		})
 		// What is finished is what is written with the terminal's wrapping on.
 		once(t, strings.Join(finished.FindAllString(string(raw), -1), ""))
 		stands(t, m.Run("capture-pane", "-p", "-J", "-S", "-"))

@@ -443,10 +443,11 @@ func (f *plainFront) send(a *App, line string) {
 	if !isCommand {
 		f.echoes(line)
 	}
-	if strings.Contains(line, "\n") {
-		a.composing().set(line)
+	if e := a.composing().e(); isCommand && !strings.Contains(line, "\n") {
+		e.Type(line[:1]) // typed first, it is a command
+		e.Type(line[1:])
 	} else {
-		a.composing().e().Type(line)
+		e.SetText(line)
 	}
 	if d.queue {
 		a.send(d)

@@ -117,6 +117,10 @@ func (a *App) queueKey() {
 		a.openQueue()
 		return
 	}
+	if n == 0 && len(s.held) == 0 && s.editing == nil && a.chord == "alt+up" {
+		a.toMessage(false) // nothing waits: the key is the transcript's
+		return
+	}
 	a.editQueued(s, n)
 }
 
