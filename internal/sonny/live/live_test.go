@@ -150,7 +150,7 @@ func TestTheLine(t *testing.T) {
 	if len(d.bot().Queue) != 0 {
 		t.Errorf("a steer that was taken in waits on: %+v", d.bot().Queue)
 	}
-	d.Line("demo.lead", []protocol.Turn{{Turn: 9, Status: protocol.StatusQueued}})
+	d.Line("demo.lead", []protocol.Turn{{Turn: 3, Status: protocol.StatusQueued}}) // listed before it was taken in
 	if len(d.bot().Queue) != 0 {
 		t.Error("a listing took the place of what events said")
 	}

@@ -269,7 +269,7 @@ func TestTheQueue(t *testing.T) {
 
 	t.Run("what is in line is shown when Sonny is opened again", func(t *testing.T) {
 		t.Parallel()
-		h, dir, s := busy(t, "slow: 10")
+		h, dir, s := busy(t, "slow: 20")
 		queue(s, "say: one")
 		s.WaitFor("queued 1  say: one")
 		s.Keys("C-d")
