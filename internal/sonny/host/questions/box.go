@@ -141,7 +141,8 @@ func (b *Box) Sweep() {
 		return
 	}
 	for _, e := range entries {
-		if !b.kept[strings.TrimSuffix(e.Name(), ".json")] {
+		// An answer that is being written has its key in its name too.
+		if key, _, _ := strings.Cut(strings.TrimPrefix(e.Name(), "."), ".json"); !b.kept[key] {
 			os.Remove(filepath.Join(b.dir, e.Name()))
 		}
 	}
