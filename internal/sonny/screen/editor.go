@@ -70,17 +70,8 @@ func (a *App) edit(argv []string, text string) (string, error) {
 	if err := place.CreatePrivate(path, []byte(text)); err != nil {
 		return "", err
 	}
-	a.o.Term.Suspend()
-	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	ran := cmd.Run()
-	if err := a.o.Term.Resume(); err != nil {
-		a.quit = true
+	if err := a.lend(exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)); err != nil {
 		return "", err
-	}
-	a.o.Term.Redraw()
-	if ran != nil {
-		return "", fmt.Errorf("%s: %w", argv[0], ran)
 	}
 	data, _, err := place.ReadOwn(path, maxEdited)
 	if err != nil && !errors.Is(err, place.ErrNotOwn) {
@@ -90,4 +81,20 @@ func (a *App) edit(argv []string, text string) (string, error) {
 		return "", protocol.Fail(PasteTooLarge, err.Error())
 	}
 	return strings.TrimSuffix(string(data), "\n"), nil
+}
+
+// lend gives the terminal to a program until it ends.
+func (a *App) lend(cmd *exec.Cmd) error {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	a.o.Term.Suspend()
+	ran := cmd.Run()
+	if err := a.o.Term.Resume(); err != nil {
+		a.quit = true
+		return err
+	}
+	a.o.Term.Redraw()
+	if ran != nil {
+		return fmt.Errorf("%s: %w; set VISUAL or tui.editor to another editor", cmd.Args[0], ran)
+	}
+	return nil
 }
