@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -71,11 +73,20 @@ func Judge(name string) Option {
 // OwnScript puts another script file in the place of Script.
 func OwnScript(text string) Option { return func(p *parts) { p.script = text } }
 
+// hearHangups has programs started here end with their terminal also where the tests run
+// with SIGHUP ignored, as below nohup: what is ignored is inherited, what is heard is not.
+var hearHangups = sync.OnceFunc(func() {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+})
+
 // Fresh makes the fresh home of sonny.md 35: a 0700 ~/.agent with an env that names the
 // scripted provider, a models file and a config.toml, and no bots. At the test's end
 // the daemon is shut down; what then still runs in this home is ended, and a fault.
 func Fresh(t testing.TB, options ...Option) *Home {
 	t.Helper()
+	hearHangups()
 	root, err := os.MkdirTemp("/tmp", "so")
 	if err != nil {
 		t.Fatal(err)
