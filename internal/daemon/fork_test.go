@@ -183,8 +183,10 @@ func TestForkMidTurn(t *testing.T) {
 		k := h.start().dial()
 		k.fbot("Ada", h.workspace, "echo shell")
 		k.follow("Ada", 0)
-		hold := fakemodel.Call("shell", `{"command":"touch began; until [ -e go ]; do sleep 0.02; done"}`)
-		s.Queue(fakemodel.Say("a", hold))
+		until := func(file string) fakemodel.Block {
+			return fakemodel.Call("shell", fmt.Sprintf(`{"command":"touch began; until [ -e %s ]; do sleep 0.02; done"}`, file))
+		}
+		s.Queue(fakemodel.Say("a", until("go")))
 		t.Run("RT-59 a fork of a first turn without a finished round holds the prompt", func(t *testing.T) {
 			k.submit("Ada", "r1", "go", "")
 			h.began()
@@ -194,7 +196,7 @@ func TestForkMidTurn(t *testing.T) {
 			}
 		})
 		s.Queue(fakemodel.Say("b", fakemodel.Call("echo", `{"text":"two"}`), fakemodel.Call("echo", `{"text":"zwei"}`)),
-			fakemodel.Say("c", fakemodel.Call("echo", `{"text":"three"}`)), fakemodel.Say("d", hold))
+			fakemodel.Say("c", fakemodel.Call("echo", `{"text":"three"}`)), fakemodel.Say("d", until("further")))
 		h.letGo()
 		done := 0
 		for done < 4 {
@@ -202,8 +204,6 @@ func TestForkMidTurn(t *testing.T) {
 				done++
 			}
 		}
-		os.Remove(h.workspace + "/began")
-		h.holdAgain()
 		for k.note().str("event") != "tool_started" {
 		}
 		h.began()
@@ -240,7 +240,9 @@ func TestForkMidTurn(t *testing.T) {
 			}
 		})
 		s.Queue(fakemodel.Say("end"))
-		h.letGo()
+		if err := os.WriteFile(h.workspace+"/further", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		t.Run("the source goes on as if nothing had been", func(t *testing.T) {
 			k.follow("Ada", 0)
 			end := last(k.until("turn_finished", 1))
