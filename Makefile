@@ -54,7 +54,7 @@ demo: need
 	@demo/demo.sh
 
 test: need-test
-	@scripts/test.sh -timeout=4m -parallel=4 # most of the time tests wait for a terminal or a model
+	@scripts/test.sh -timeout=4m
 
 test-long: need-test
 	@RACE=1 scripts/test.sh -count=1 -timeout=60m -tags long

@@ -463,7 +463,7 @@ func TestQuestionsOfBots(t *testing.T) {
 		first := open(h, dir)
 		first.WaitFor("demo.lead")
 		send(first, "ask: Which one? | red | dark blue")
-		first.WaitFor("Which one?")
+		first.WaitFor("demo.lead asks you")
 		second := open(h, dir)
 		second.WaitFor("demo.lead asks you")
 		toPanel(second)

@@ -14,10 +14,13 @@
 package sonnytest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -43,11 +46,23 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 // Run is Main for a package whose TestMain does more: it returns the status.
 func Run(m *testing.M) int {
 	built.main = true
+	waitTogether()
 	code := m.Run()
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
 	}
 	return code
+}
+
+// waitTogether has twice as many tests of the package run at a time, where the command
+// line does not say how many: they mostly wait for a terminal or a model.
+func waitTogether() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // Programs is the folder that holds agent and sonny.

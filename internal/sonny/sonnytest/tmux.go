@@ -182,13 +182,20 @@ func (m *Tmux) PID() int {
 }
 
 // Exit waits for the program's end and returns its status, -1 when a signal ended it.
-// tmux knows that a pane is dead a moment before it knows how the program ended.
+// tmux knows that a pane is dead a moment before it knows how the program ended. Some
+// versions miss the signal of that end now and then, so that it is sent once more.
 func (m *Tmux) Exit() int {
 	m.t.Helper()
 	status, signal := "", ""
 	m.until("the program's end", func() bool {
 		status, signal, _ = strings.Cut(m.Format("#{pane_dead_status}|#{pane_dead_signal}"), "|")
-		return m.Format("#{pane_dead}") == "1" && status+signal != ""
+		if m.Format("#{pane_dead}") != "1" {
+			return false
+		}
+		if status+signal == "" {
+			syscall.Kill(m.server(), syscall.SIGCHLD)
+		}
+		return status+signal != ""
 	})
 	if signal != "" {
 		return -1
@@ -198,6 +205,16 @@ func (m *Tmux) Exit() int {
 		m.t.Fatalf("tmux gives the status %q", status)
 	}
 	return n
+}
+
+// server is the process of the tmux server.
+func (m *Tmux) server() int {
+	m.t.Helper()
+	pid, err := strconv.Atoi(m.Format("#{pid}"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return pid
 }
 
 // KillPane closes the pane as a person does, so that the program's terminal goes away.
