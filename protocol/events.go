@@ -403,6 +403,12 @@ type TurnFinished struct {
 	Extra      Extra   `json:",embed"`
 }
 
+// Missed reports whether it is the end of a strict steer whose turn was over before the
+// steer was taken in: its text ran nowhere (runtime.md 6).
+func (f *TurnFinished) Missed() bool {
+	return f.Status == StatusFailed && f.Error != nil && *f.Error == StaleTurn
+}
+
 // AppendJSON leaves the three nullable fields out of a steered turn's data.
 func (f TurnFinished) AppendJSON(dst []byte) ([]byte, error) {
 	type plain TurnFinished

@@ -114,7 +114,7 @@ func (u *updates) event(e *protocol.Event) {
 		}
 	case protocol.KindTurnFinished:
 		var d protocol.TurnFinished
-		if e.Decode(&d) == nil && d.Status != protocol.StatusSteered {
+		if e.Decode(&d) == nil && d.Status != protocol.StatusSteered && !d.Missed() {
 			u.ended(b, e.Turn, d.Status)
 		}
 	case protocol.KindApprovalRequested:

@@ -154,8 +154,8 @@ var takers = map[string]func(*World, *Bot, *protocol.Event){
 			return
 		}
 		b.leaveLine(e.Turn)
-		if d.Status == protocol.StatusSteered || b.Turn != 0 && e.Turn != b.Turn {
-			return // a steer that was taken in, or one that ended in line
+		if d.Status == protocol.StatusSteered || d.Missed() || b.Turn != 0 && e.Turn != b.Turn {
+			return // a steer that was taken in or came too late, or a turn that ended in line
 		}
 		b.Turn, b.Ended, b.EndedOf, b.Seen, b.Waits = 0, &d, e.Turn, false, nil
 		b.going()

@@ -21,6 +21,7 @@ type Note struct {
 
 	Event *protocol.Event
 	Bots  []protocol.Bot     // a page of records
+	Last  bool               // of Bots: the page is the last one
 	Waits *protocol.Approval // a call that waits for a verdict
 	Lost  *Lost              // the connection is gone
 }
@@ -191,7 +192,7 @@ func (f *Feed) list(ctx context.Context, s *client.Session, tell func(Note)) err
 			if err := s.Do(ctx, protocol.OpBots, &protocol.Bots{After: after, Limit: protocol.Set(int64(pageSize))}, &page); err != nil {
 				return err
 			}
-			tell(Note{Bots: page.Bots})
+			tell(Note{Bots: page.Bots, Last: page.NextAfter == nil})
 			if page.NextAfter == nil {
 				break
 			}

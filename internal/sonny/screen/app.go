@@ -334,9 +334,13 @@ func (a *App) note(n live.Note) {
 		a.connected(n.Ready, n.Resumed)
 	case n.Lost != nil:
 		a.lost = n.Lost
-	case n.Bots != nil:
+	case n.Bots != nil || n.Last:
 		a.world.Page(n.Bots)
 		a.settled()
+		if n.Last && !a.loadedAll {
+			a.loadedAll = true
+			a.choose()
+		}
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
 		for _, s := range []*session{a.session, a.side} {
@@ -369,6 +373,9 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 
 // event takes one event of the daemon's.
 func (a *App) event(e *protocol.Event) {
+	if e.Kind == protocol.KindTurnFinished {
+		a.missed(e)
+	}
 	b := a.world.Apply(e)
 	if b != nil && b.Stale && e.Durable {
 		a.reread(b.Record.Name)

@@ -160,7 +160,7 @@ func TestAPanelForACallThatLeavesTheSandbox(t *testing.T) {
 		s.Type("not now")
 		s.Keys("Enter")
 		s.WaitFor("denied by you: not now")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		if ran := h.Agent("history", "--bot", "demo.lead"); !strings.Contains(ran.Stdout, "approval_denied") || !strings.Contains(ran.Stdout, "not now") {
 			t.Error(ran.Stdout)
 		}
@@ -267,7 +267,7 @@ func TestAllowAndStopAsking(t *testing.T) {
 		o := open(h, other)
 		o.WaitFor("other.lead")
 		send(o, "say: hi")
-		o.WaitFor("done")
+		o.WaitFor("✔ done")
 		s := waiting(h, dir, "esc: git push origin v1")
 		toPanel(s)
 		s.Keys("Tab")
@@ -367,7 +367,7 @@ func TestApprovalsOfTasks(t *testing.T) {
 		s := open(h, dir)
 		s.WaitFor("demo.lead")
 		send(s, "say: hi")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		for _, name := range []string{"demo.first", "demo.second"} {
 			ran := h.In(dir).Agent("run", "--new", "--detach", "--bot", name, "--model", "scripted/sonny", "--workspace", dir,
 				"--approval", "manual", "--sandbox", "workspace-write", "--", "esc: touch "+h.Path(name))

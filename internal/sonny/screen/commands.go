@@ -50,6 +50,8 @@ func (a *App) readCommands() {
 			return
 		}
 		a.custom = customCommands{folder, slices.DeleteFunc(list, func(c skill.Command) bool { return a.builtIn(c.Name) != nil })}
+		a.menu.word = "" // what is typed may be one of them
+		a.complete()
 	})
 }
 

@@ -111,7 +111,7 @@ func TestANameLikeAJudges(t *testing.T) {
 		s := open(h, dir)
 		s.WaitFor("1 AGENTS.md")
 		send(s, `sh: "$AGENT_BIN" run --detach --new --bot approver.auto.x -- "say: x"`)
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		s.WaitFor("tasks 1")
 		s.Keys("C-t")
 		s.WaitFor("approver.auto.x")

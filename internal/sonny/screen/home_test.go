@@ -12,7 +12,7 @@ func TestHomeOnScreen(t *testing.T) {
 		s := open(h, dir)
 		s.WaitFor("1 AGENTS.md")
 		send(s, "say: first")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		s.Keys("C-d")
 		s.Exit()
 
@@ -25,7 +25,7 @@ func TestHomeOnScreen(t *testing.T) {
 		if n := strings.Count(h.Agent("turns", "--bot", "demo.lead").Stdout, `"request_id":`); n != 2 {
 			t.Errorf("%d turns", n)
 		}
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		send(s, "write: note.txt | x")
 		s.WaitFor("allowed by judge")
 	})

@@ -42,7 +42,7 @@ func unjudged(t *testing.T, h *sonnytest.Home, dir string, expireMS int64) *sonn
 	s := open(h, dir)
 	s.WaitFor("demo.lead")
 	send(s, "say: hi")
-	s.WaitFor("done")
+	s.WaitFor("✔ done")
 	companions(t, h, "[]")
 	d := daemonOf(t, h)
 	h.Until("no approver", func() bool {
@@ -172,9 +172,9 @@ func TestTheAutomaticRow(t *testing.T) {
 
 	t.Run("SO-132 a judge that fails three times ends the turn as an outage", func(t *testing.T) {
 		t.Parallel()
-		h, dir := demo(t, judge("silent", "judge_deadline_ms = 2000\n"))
+		h, dir := demo(t, judge("silent", "judge_deadline_ms = 2000\n"), sonnytest.OwnScript(fourCalls()))
 		s := judged(t, h, dir)
-		send(s, "esc3: true")
+		send(s, "esc4: true") // the fourth waits while the approver ends the turn
 		wants(t, s, "stopped: the approver does not answer")
 		never(t, s, "denied by judge")
 		o := daemonOf(t, h).outcome("demo.lead")

@@ -23,7 +23,7 @@ func TestResizing(t *testing.T) {
 		s := h.In(dir).Screen(sonnytest.Terminal{Width: 160, Height: 48}, "sonny", "--no-motion", "--theme", "none")
 		s.WaitFor("1 AGENTS.md")
 		send(s, "say: what was said before")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		send(s, "slow: 20")
 		s.WaitFor("word3")
 		for _, to := range [][2]int{{80, 24}, {48, 20}, {20, 6}} {
@@ -109,7 +109,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 		line(m, "sonny --no-motion --theme none")
 		m.WaitFor("1 AGENTS.md")
 		line(m, "say: hello")
-		m.WaitFor("done")
+		m.WaitFor("✔ done")
 		line(m, "/crash panic")
 		m.WaitFor("sonny crashed")
 		asBefore(t, m, before)
@@ -144,7 +144,7 @@ func TestACrash(t *testing.T) {
 			s := open(h, dir)
 			s.WaitFor("1 AGENTS.md")
 			send(s, "say: "+secret)
-			s.WaitFor("done")
+			s.WaitFor("✔ done")
 			row.crash(s)
 			if status := s.Exit(); status != 1 {
 				t.Errorf("status %d", status)
@@ -254,7 +254,7 @@ func TestWhatAFrameCosts(t *testing.T) {
 		t.Parallel()
 		s, path := traced(t)
 		send(s, "say: hello")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		// A notice that stands goes after four seconds; from the last frame on nothing may come.
 		quiet, last := time.Now(), len(frames(t, path))
 		for tick := time.Tick(100 * time.Millisecond); time.Since(quiet) < 10*time.Second; <-tick {
@@ -274,7 +274,7 @@ func TestWhatAFrameCosts(t *testing.T) {
 		t.Parallel()
 		s, path := traced(t)
 		send(s, "say: "+strings.Repeat("漢字かな交じり文 ", 12))
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		send(s, "slow: 3")
 		s.WaitFor("word0")
 		from, raw := len(frames(t, path)), len(s.Raw())
@@ -290,7 +290,7 @@ func TestWhatAFrameCosts(t *testing.T) {
 		if bytes.ContainsAny(s.Raw()[raw:], "漢字交文") {
 			t.Error("rows that did not change were written")
 		}
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		h := len(frames(t, path))
 		s.Type("k")
 		s.Until("the key", func(screen string) bool { return strings.Contains(screen, "› k") })

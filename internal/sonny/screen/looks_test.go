@@ -21,7 +21,7 @@ func TestLooks(t *testing.T) {
 		m := h.With("NO_COLOR=1").In(dir).Tmux(80, 24, "sonny", "--no-motion")
 		m.WaitFor("1 AGENTS.md")
 		send(m, "md: everything")
-		m.WaitFor("done")
+		m.WaitFor("✔ done")
 		if found := colour.FindString(m.CaptureEsc()); found != "" {
 			t.Errorf("there is colour: %q", found)
 		}
@@ -32,7 +32,7 @@ func TestLooks(t *testing.T) {
 		s := h.With("LANG=C", "LC_ALL=C", "LC_CTYPE=C").In(dir).Screen(size, "sonny", "--no-motion", "--theme", "none")
 		s.WaitFor("1 AGENTS.md")
 		send(s, "md: everything")
-		s.WaitFor("done")
+		s.WaitFor("+ done")
 		s.Keys("C-o", "S-Up")
 		s.WaitFor("more")
 		for i, b := range s.Raw() {

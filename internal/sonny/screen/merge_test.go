@@ -33,7 +33,7 @@ func TestBringingATaskHome(t *testing.T) {
 		send(s, commits("build", "new.txt", "hello"))
 		settled(h, "demo.build")
 		s.WaitFor("tasks 1")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		send(s, "/merge build")
 		wants(t, s, "merge demo.build", "new.txt", "hello")
 		if _, err := os.Stat(filepath.Join(dir, "new.txt")); err == nil {

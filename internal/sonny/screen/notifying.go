@@ -89,7 +89,7 @@ func (a *App) tellApproval(bot string, c protocol.RequestedCall) {
 
 func (a *App) tellEnd(b *live.Bot, e *protocol.Event) {
 	var d protocol.TurnFinished
-	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
+	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered || d.Missed() {
 		return
 	}
 	detail := ""

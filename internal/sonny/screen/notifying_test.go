@@ -23,7 +23,7 @@ func TestNotifications(t *testing.T) {
 		s.WaitFor("1 AGENTS.md")
 		s.Focus(true)
 		send(s, "slow: 3")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		if raw := string(s.Raw()); strings.Contains(raw, "\x1b]9;sonny") {
 			t.Error("it notified although somebody looked")
 		}
@@ -44,7 +44,7 @@ func TestNotifications(t *testing.T) {
 		m := h.In(dir).Tmux(80, 24, "sonny", "--no-motion", "--theme", "none")
 		m.WaitFor("1 AGENTS.md")
 		send(m, "slow: 20")
-		m.WaitFor("done")
+		m.WaitFor("✔ done")
 		h.Until("the notification", func() bool { _, err := os.Stat(out); return err == nil })
 		text, err := os.ReadFile(out)
 		if err != nil || strings.Count(string(text), "\n") != 1 {

@@ -182,7 +182,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		s = open(h, b)
 		wants(t, s, "another folder", "demo-2.lead")
 		send(s, "say: x")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		for _, bot := range bots(t, h) {
 			turns := h.Agent("turns", "--bot", bot.Name)
 			if n := strings.Count(turns.Stdout, `"turn":`); n != 1 {
@@ -202,7 +202,7 @@ func TestTheDaemonGoesAway(t *testing.T) {
 		s := open(h, dir)
 		s.WaitFor("1 AGENTS.md")
 		send(s, "say: first")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		if ran := h.Agent("shutdown"); ran.Exit != 0 {
 			t.Fatalf("shutdown: %s", ran.Stderr)
 		}

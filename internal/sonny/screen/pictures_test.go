@@ -37,7 +37,7 @@ func TestPictures(t *testing.T) {
 		s := at(h, dir, like)
 		s.WaitFor("1 AGENTS.md")
 		send(s, "think: The cookie has no lifetime yet. | I set the lifetime first.")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		send(s, "edit: session.go | var ttl = 0 | var ttl = 3600")
 		s.Until("its end", func(screen string) bool { // a message sent earlier would steer
 			return strings.Contains(screen, "\n  done") && strings.Contains(screen, "✔ done")
@@ -66,7 +66,7 @@ func TestPictures(t *testing.T) {
 		s := at(h, dir, tall)
 		s.WaitFor("1 AGENTS.md")
 		send(s, "md: everything")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		picture(t, s, "markdown", "The end of everything")
 	})
 }

@@ -82,6 +82,7 @@ func TestPlainMode(t *testing.T) {
 			t.Error("the command ran")
 		}
 
+		h.Until("the turn's end", func() bool { return bots(t, h)[0].Status != protocol.StatusRunning })
 		send(s, "hold: touch "+h.Path("outside"))
 		h.Until("the command that waits", func() bool { return bots(t, h)[0].Status == protocol.StatusRunning })
 		s.Type("3")

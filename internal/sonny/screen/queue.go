@@ -80,6 +80,31 @@ func (s *session) lineUp(b *live.Bot) (list []queued) {
 	return list
 }
 
+// missed gives a steer back whose turn was over before it was taken in. The bot still
+// has it in line.
+func (a *App) missed(e *protocol.Event) {
+	var d protocol.TurnFinished
+	b := a.world.Bot(e.Bot)
+	if b == nil || e.Decode(&d) != nil || !d.Missed() {
+		return
+	}
+	at := slices.IndexFunc(b.Queue, func(t live.Turn) bool { return t.ID == e.Turn })
+	for _, s := range []*session{a.session, a.side} {
+		if at < 0 || s == nil || s.bot != e.Bot {
+			continue
+		}
+		request := b.Queue[at].Request
+		if m, ours := s.mine[request]; ours {
+			delete(s.mine, request)
+			s.giveBack(m)
+			a.notes.say(turnEnded)
+		}
+	}
+}
+
+// turnEnded is said of a steer that came too late.
+const turnEnded = "turn ended; Enter sends"
+
 // persons reports whether a turn in line is a message that the person wrote in Sonny.
 func persons(t live.Turn) bool { return t.From == "" && strings.HasPrefix(t.Request, "sonny_") }
 

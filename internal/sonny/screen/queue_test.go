@@ -135,6 +135,20 @@ func TestWhileATurnRuns(t *testing.T) {
 		s.WaitFor("steering… after the answer  wait a moment")
 	})
 
+	t.Run("a steer whose turn is interrupted is in the composer again, and nothing failed", func(t *testing.T) {
+		t.Parallel()
+		_, _, s := busy(t, "slow: 20")
+		send(s, "keep flag")
+		s.WaitFor("steering…  keep flag")
+		s.Keys("Escape")
+		s.Until("the message in the composer", func(screen string) bool {
+			return composed(screen) == "keep flag" && strings.Contains(screen, "turn ended; Enter sends")
+		})
+		if screen := s.Capture(); strings.Contains(screen, "failed") {
+			t.Errorf("a steer that came too late is shown as a failure:\n%s", screen)
+		}
+	})
+
 	t.Run("SO-33 a steer that comes too late is in the composer or ran, and the screen says which", func(t *testing.T) {
 		t.Parallel()
 		h, _, s := busy(t, "slow: 3")
@@ -269,7 +283,11 @@ func TestTheQueue(t *testing.T) {
 
 	t.Run("what is in line is shown when Sonny is opened again", func(t *testing.T) {
 		t.Parallel()
-		h, dir, s := busy(t, "slow: 20")
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "sh: until [ -e release ]; do sleep 0.1; done")
+		s.WaitFor("▸ shell  until")
 		queue(s, "say: one")
 		s.WaitFor("queued 1  say: one")
 		s.Keys("C-d")

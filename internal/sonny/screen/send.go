@@ -228,7 +228,7 @@ func (a *App) submitted(s *session, request string, m message, steers bool, err 
 	s.giveBack(m)
 	switch {
 	case steers && errors.Is(err, protocol.StaleTurn):
-		a.notes.say("turn ended; Enter sends")
+		a.notes.say(turnEnded)
 	case errors.Is(err, protocol.StorageError):
 		a.notes.say("disk full; the message is still here")
 	default:

@@ -448,7 +448,7 @@ func (s *session) exposes(a *App, e *protocol.Event) {
 // ended shows how a turn ended, where that needs a word.
 func (s *session) ended(a *App, e *protocol.Event) {
 	var d protocol.TurnFinished
-	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered {
+	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered || d.Missed() {
 		return
 	}
 	s.tr.Ended(e.Turn, d.Status, said(d.Error), said(d.Detail))

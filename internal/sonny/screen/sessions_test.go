@@ -14,13 +14,13 @@ func TestSessionsOnScreen(t *testing.T) {
 	s := open(h, dir)
 	s.WaitFor("1 AGENTS.md")
 	send(s, "say: first")
-	s.WaitFor("done")
+	s.WaitFor("✔ done")
 	send(s, "/rename fix x")
 	s.WaitFor("fix x")
 	send(s, "/new")
 	s.WaitFor("demo.lead-2")
 	send(s, "say: second")
-	s.WaitFor("done")
+	s.WaitFor("✔ done")
 
 	t.Run("SO-116 letters typed into a filter act on nothing", func(t *testing.T) {
 		send(s, "/sessions")

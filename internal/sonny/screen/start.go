@@ -32,31 +32,13 @@ type startScreen struct {
 	due     bool              // Enter was pressed before the lead's name was known
 }
 
-// begin decides what is opened, once the bots are known.
+// begin waits for the bots to be known, which decides what is opened (choose).
 func (a *App) begin() {
 	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
-	do(a, func(ctx context.Context) ([]protocol.Bot, error) {
-		var bots []protocol.Bot
-		for b, err := range a.client().Bots(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			bots = append(bots, *b)
-		}
-		return bots, nil
-	}, func(bots []protocol.Bot, err error) {
-		if err != nil {
-			a.notes.fail(err)
-			return
-		}
-		a.world.Page(bots)
-		a.loadedAll = true
-		a.choose(bots)
-	})
 }
 
 // choose opens the folder's newest lead, or fills the start screen in.
-func (a *App) choose(bots []protocol.Bot) {
+func (a *App) choose() {
 	if a.session != nil {
 		return
 	}
@@ -80,7 +62,7 @@ func (a *App) choose(bots []protocol.Bot) {
 		return
 	}
 	if !a.o.Fresh {
-		for _, f := range lead.Leads(a.o.Folder.Path, a.ready.Store.Identity, page, bots) {
+		for _, f := range lead.Leads(a.o.Folder.Path, a.ready.Store.Identity, page, a.world.Records()) {
 			if !f.Gone() {
 				a.openSession(f.Record.Name, f.Record.ID)
 				return
@@ -90,25 +72,31 @@ func (a *App) choose(bots []protocol.Bot) {
 	a.fillStart(page)
 }
 
-// fillStart names the lead that a first message makes.
+// fillStart fills in what a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
+	if st.failed = a.nameLead(page); st.failed != nil {
+		return
+	}
+	a.readParts(st.project)
+	a.openStart()
+}
+
+// nameLead names the lead that a first message makes.
+func (a *App) nameLead(page *lead.Page) error {
 	project, err := a.projectName(page)
 	if err != nil {
-		st.failed = err
-		return
+		return err
 	}
 	name, bot, taken, err := a.o.Folder.Free(project, a.record)
 	if err != nil {
-		st.failed = err
-		return
+		return err
 	}
-	st.project, st.lead = name, bot
+	a.start.project, a.start.lead = name, bot
 	if taken {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
 	}
-	a.readParts(name)
-	a.openStart()
+	return nil
 }
 
 // openHome opens the person's own agent, or the start screen for it.
@@ -193,6 +181,9 @@ func (st *startScreen) send(a *App, m message) {
 		a.pickModel(m.prompt)
 		return
 	}
+	if st.failed = a.nameAnew(); st.failed != nil {
+		return
+	}
 	p := st.plan(a)
 	if err := a.o.Link.Covers(p.Sandbox(), p.Folder.Path, p.Roots()); err != nil {
 		a.notes.fail(err)
@@ -234,6 +225,18 @@ func (st *startScreen) send(a *App, m message) {
 		}
 		a.post(a.session, m, delivery{})
 	})
+}
+
+// nameAnew gives the lead another name where a bot has taken the one on screen since.
+func (a *App) nameAnew() error {
+	if a.o.Kind == lead.KindHome || a.world.Bot(a.start.lead) == nil {
+		return nil
+	}
+	page, _, err := a.o.Book.Read()
+	if err != nil {
+		return err
+	}
+	return a.nameLead(page)
 }
 
 // firstMessage is the message that a lead was made for.

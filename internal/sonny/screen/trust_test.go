@@ -25,7 +25,7 @@ func TestFolderTrust(t *testing.T) {
 		s.Keys("Down", "Enter")
 		s.WaitFor("demo.lead")
 		send(s, "say: x")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		if shown := h.Agent("show", "--bot", "demo.lead"); shown.Exit != 0 || strings.Contains(shown.Stdout, "ahoy") {
 			t.Errorf("%d: the instructions: %s", shown.Exit, shown.Stdout)
 		}
@@ -46,7 +46,7 @@ func TestFolderTrust(t *testing.T) {
 		s.Keys("Enter")
 		s.WaitFor("other.lead")
 		send(s, "say: x")
-		s.WaitFor("done")
+		s.WaitFor("✔ done")
 		if shown := h.Agent("show", "--bot", "other.lead"); !strings.Contains(shown.Stdout, "ahoy") {
 			t.Errorf("the instructions: %s", shown.Stdout)
 		}

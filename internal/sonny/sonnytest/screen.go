@@ -193,7 +193,10 @@ func (s *Screen) locked(f func()) {
 }
 
 // Type types a text, a key for each character.
-func (s *Screen) Type(text string) { io.WriteString(s.in, text) }
+func (s *Screen) Type(text string) { s.write(text) }
+
+// write takes the way of what the emulator sends by itself, so that nothing is overtaken.
+func (s *Screen) write(bytes string) { io.WriteString(s.emu.InputPipe(), bytes) }
 
 // Keys presses keys by tmux's names, as Tmux.Keys does.
 func (s *Screen) Keys(names ...string) {
@@ -203,7 +206,7 @@ func (s *Screen) Keys(names ...string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		io.WriteString(s.in, seq)
+		s.write(seq)
 	}
 }
 
