@@ -89,7 +89,8 @@ var takers = map[string]func(*World, *Bot, *protocol.Event){
 		if e.Decode(&d) != nil {
 			return
 		}
-		b.Input, b.Output, b.Cached = b.Input+d.InputTokens, b.Output+d.OutputTokens, b.Cached+d.CachedInputTokens
+		b.Here.add(d)
+		b.Total.add(d)
 		if d.Purpose == "" {
 			b.Usage = d
 		}

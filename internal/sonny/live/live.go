@@ -48,15 +48,29 @@ type Bot struct {
 	left      []int64 // turns that left the line before, the newest
 	Questions int     // that it asks the person; whoever reads them sets it
 
-	Usage    protocol.Usage // of the newest call
-	Input    int64          // tokens seen while this Sonny ran
-	Output   int64
-	Cached   int64
+	Usage    protocol.Usage         // of the newest call
+	Here     Tokens                 // used while this Sonny ran
+	Total    Tokens                 // used since the bot is there, as far as is known
 	Ended    *protocol.TurnFinished // the newest end, nil when none was seen
 	EndedOf  int64
 	Seen     bool   // that end was on screen, or was not asked for here
 	Activity string // the last thing it did, one line
 	At       time.Time
+}
+
+// Tokens are counts of tokens.
+type Tokens struct{ Input, Output, Cached int64 }
+
+func (t *Tokens) add(u protocol.Usage) {
+	t.Input, t.Output, t.Cached = t.Input+u.InputTokens, t.Output+u.OutputTokens, t.Cached+u.CachedInputTokens
+}
+
+// took takes what a record says was used: counts only grow, and events may have come
+// that the record does not hold yet.
+func (t *Tokens) took(r *protocol.Bot) {
+	t.Input = max(t.Input, r.InputTokens)
+	t.Output = max(t.Output, r.TokensUsed-r.InputTokens)
+	t.Cached = max(t.Cached, r.CachedInputTokens)
 }
 
 // Turn is a turn in line.
@@ -182,6 +196,7 @@ func (w *World) Put(record protocol.Bot) *Bot {
 		return nil
 	}
 	b.Record, b.Stale = record, false
+	b.Total.took(&record)
 	if !w.told[record.Name] {
 		b.runs(record.RunningTurn, w.now())
 	}
@@ -198,6 +213,7 @@ func (w *World) Page(records []protocol.Bot) {
 			continue
 		}
 		b.Record = record
+		b.Total.took(&record)
 		if !w.told[record.Name] {
 			b.Stale = false
 			b.runs(record.RunningTurn, w.now())

@@ -244,7 +244,13 @@ func TestUsage(t *testing.T) {
 	d.tell(1, protocol.KindUsage, protocol.Usage{InputTokens: 10, OutputTokens: 2, CachedInputTokens: 4})
 	d.tell(1, protocol.KindUsage, protocol.Usage{InputTokens: 5, OutputTokens: 1, Purpose: "compaction"})
 	b := d.bot()
-	if b.Input != 15 || b.Output != 3 || b.Cached != 4 || b.Usage.InputTokens != 10 {
-		t.Errorf("%d %d %d, the newest %+v", b.Input, b.Output, b.Cached, b.Usage)
+	if (b.Here != Tokens{15, 3, 4}) || b.Total != b.Here || b.Usage.InputTokens != 10 {
+		t.Errorf("%+v of %+v, the newest %+v", b.Here, b.Total, b.Usage)
+	}
+	d.Put(protocol.Bot{Name: "demo.lead", ID: b.Record.ID, InputTokens: 115, TokensUsed: 128, CachedInputTokens: 24})
+	d.tell(2, protocol.KindUsage, protocol.Usage{InputTokens: 10, OutputTokens: 2, CachedInputTokens: 4})
+	d.Page([]protocol.Bot{{Name: "demo.lead", ID: b.Record.ID, InputTokens: 115, TokensUsed: 128, CachedInputTokens: 24}}) // of before
+	if b := d.bot(); (b.Here != Tokens{25, 5, 8}) || (b.Total != Tokens{125, 15, 28}) {
+		t.Errorf("%+v of %+v", b.Here, b.Total)
 	}
 }

@@ -519,7 +519,7 @@ func (a *App) sitting() *Sitting {
 		s.Bot, s.Title = a.session.bot, a.session.name()
 	}
 	for b := range a.world.Bots() {
-		s.Input, s.Output = s.Input+b.Input, s.Output+b.Output
+		s.Input, s.Output = s.Input+b.Here.Input, s.Output+b.Here.Output
 		if b.Turn != 0 {
 			s.Running = append(s.Running, b.Record.Name)
 		}

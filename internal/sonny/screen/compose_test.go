@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -26,6 +27,17 @@ func resting(t *testing.T, h *sonnytest.Home, dir string) *sonnytest.Screen {
 	send(s, "say: ready")
 	s.WaitFor("✔ done")
 	return s
+}
+
+// turnOf does what begins a turn, and waits for its end on the screen: what it cost is
+// in the header.
+func turnOf(s screen, begin func()) {
+	cost := regexp.MustCompile(`\d+k? in +\d+k? out`)
+	before := cost.FindString(s.Capture())
+	begin()
+	s.Until("a turn and its end", func(screen string) bool {
+		return cost.FindString(screen) != before && strings.Contains(screen, "✔ done")
+	})
 }
 
 // turns is what agent turns says of a bot, in order.
@@ -161,10 +173,11 @@ func TestPasting(t *testing.T) {
 		if n := len(turns(t, h, "demo.lead")); n != 1 {
 			t.Errorf("%d turns", n)
 		}
-		s.Keys("Enter")
+		turnOf(s, func() { s.Keys("Enter") })
 		holds(s, "")
-		h.Until("the second turn", func() bool { return len(turns(t, h, "demo.lead")) == 2 })
-		s.WaitFor("✔ done")
+		if n := len(turns(t, h, "demo.lead")); n != 2 {
+			t.Errorf("%d turns", n)
+		}
 		history := h.Agent("history", "--bot", "demo.lead").Stdout
 		if !strings.Contains(history, `!rm x\n`+strings.Repeat(`another\n`, 198)+"the last") {
 			t.Error("the 200 lines were not sent in full")
@@ -185,14 +198,13 @@ func TestPasting(t *testing.T) {
 		for n, text := range []string{"# Title", "!touch x"} {
 			s.Paste(text)
 			holds(s, text)
-			s.Keys("Enter")
-			h.Until("a turn", func() bool { return len(turns(t, h, "demo.lead")) == 3+2*n })
-			s.WaitFor("✔ done")
+			turnOf(s, func() { s.Keys("Enter") })
 			s.Keys("Up")
 			holds(s, text)
-			s.Keys("Enter")
-			h.Until("another turn", func() bool { return len(turns(t, h, "demo.lead")) == 4+2*n })
-			s.WaitFor("✔ done")
+			turnOf(s, func() { s.Keys("Enter") })
+			if got := len(turns(t, h, "demo.lead")); got != 4+2*n {
+				t.Errorf("%d turns", got)
+			}
 		}
 		for _, path := range []string{filepath.Join(dir, "x"), h.Path(".agents", "memory")} {
 			if _, err := os.Lstat(path); err == nil {
@@ -300,18 +312,14 @@ func TestOwnCommands(t *testing.T) {
 		}
 		s.Keys("Tab")
 		s.WaitFor("[output of echo hi; pwd, 2 lines]")
-		s.Keys("Enter")
-		h.Until("the turn", func() bool { return len(turns(t, h, "demo.lead")) == 2 })
+		turnOf(s, func() { s.Keys("Enter") })
 		if history := h.Agent("history", "--bot", "demo.lead").Stdout; !strings.Contains(history, "I ran `echo hi; pwd`") {
 			t.Error("the output was not sent")
 		}
-		s.WaitFor("✔ done")
 	})
 
 	t.Run("twice the mark sends the output", func(t *testing.T) {
-		send(s, "!!echo straight")
-		h.Until("the turn", func() bool { return len(turns(t, h, "demo.lead")) == 3 })
-		s.WaitFor("✔ done")
+		turnOf(s, func() { send(s, "!!echo straight") })
 	})
 
 	t.Run("Esc ends one that does not end", func(t *testing.T) {
@@ -354,12 +362,10 @@ func TestOwnCommands(t *testing.T) {
 		s.Keys("Tab")
 		holds(s, "read @AGENTS.md")
 		s.Type("! now")
-		s.Keys("Enter")
-		h.Until("the turn", func() bool { return len(turns(t, h, "demo.lead")) == 4 })
+		turnOf(s, func() { s.Keys("Enter") })
 		if history := h.Agent("history", "--bot", "demo.lead").Stdout; !strings.Contains(history, "Be brief.") {
 			t.Error("the file is not in the message")
 		}
-		s.WaitFor("✔ done")
 	})
 
 	t.Run("a command of the person's own is a message", func(t *testing.T) {
@@ -372,13 +378,14 @@ func TestOwnCommands(t *testing.T) {
 		s.WaitFor("Greets")
 		s.Keys("Tab")
 		s.Type("Ada")
-		s.Keys("Enter")
+		turnOf(s, func() { s.Keys("Enter") })
 		s.WaitFor("hello Ada")
-		h.Until("the turn", func() bool { return len(turns(t, h, "demo.lead")) == 5 })
+		if n := len(turns(t, h, "demo.lead")); n != 5 {
+			t.Errorf("%d turns", n)
+		}
 	})
 
 	t.Run("what was sent is found again", func(t *testing.T) {
-		s.WaitFor("✔ done")
 		s.Type("x")
 		s.Keys("C-r")
 		s.WaitFor("sent before")

@@ -265,9 +265,8 @@ func (a *App) usage(w int) []string {
 	if b.Usage.InputTokens > 0 {
 		out = append(out, "ctx "+tokens(b.Usage.InputTokens))
 	}
-	if b.Record.TokensUsed > 0 || b.Input > 0 {
-		in := max(b.Record.InputTokens, b.Input)
-		out = append(out, tokens(in)+" in", tokens(max(b.Record.TokensUsed-b.Record.InputTokens, b.Output))+" out")
+	if b.Total.Input > 0 {
+		out = append(out, tokens(b.Total.Input)+" in", tokens(b.Total.Output)+" out")
 	}
 	if w > 120 {
 		out = append([]string{b.Record.ModelRef()}, out...)
