@@ -1,9 +1,11 @@
 package screen_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -50,6 +52,29 @@ func TestTheFirstModel(t *testing.T) {
 		s.WaitFor("no model none-such")
 		s.WaitFor("› say: x")
 		h.Until("no bot", func() bool { return len(bots(t, h)) == 0 })
+	})
+}
+
+func TestSonnyOpensNoStore(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	t.Run("PO-4 the screen reaches the daemon by its socket, and opens no file of the store", func(t *testing.T) {
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		s.WaitFor("✔ done")
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.PID()))
+		if err != nil || len(files) < 3 {
+			t.Fatalf("%d open files, %v", len(files), err)
+		}
+		for _, f := range files {
+			if to, err := os.Readlink(f); err == nil && strings.Contains(to, "state.sqlite") {
+				t.Errorf("it holds %s", to)
+			}
+		}
 	})
 }
 
