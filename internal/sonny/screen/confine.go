@@ -70,6 +70,10 @@ func (a *App) waited(s *session) {
 // meanwhile the place waits for its end and the gates go alone.
 func (a *App) configureNow(s *session, change *protocol.Configure, to string) {
 	change.Bot, change.BotID = s.bot, s.id
+	s.confines.next(func() { a.sendConfinement(s, change, to) })
+}
+
+func (a *App) sendConfinement(s *session, change *protocol.Configure, to string) {
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
 		record, err := a.client().Configure(ctx, change)
 		if err == nil && lead.LaterOf(a.o.Store, to, change).Waits() {
@@ -78,6 +82,9 @@ func (a *App) configureNow(s *session, change *protocol.Configure, to string) {
 		return record, err
 	},
 		func(record *protocol.Bot, err error) {
+			if s.confines.done(); !s.confines.busy {
+				s.stepped = ""
+			}
 			switch gates, gated := change.Gates.Get(); {
 			case errors.Is(err, protocol.BotBusy):
 				place := *change

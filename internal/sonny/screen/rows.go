@@ -92,7 +92,14 @@ func (a *App) nextRow() {
 	if row == "" {
 		row = a.confinement().Gate
 	}
+	s := a.session
+	if s != nil && s.stepped != "" {
+		row = s.stepped
+	}
 	a.setRow(row.Next())
+	if s != nil && s.confines.busy {
+		s.stepped = row.Next()
+	}
 }
 
 // look reads and plans only; again it gives back what the lead had.

@@ -68,6 +68,22 @@ func TestRowsOfALead(t *testing.T) {
 		}
 	})
 
+	t.Run("Shift+Tab pressed quickly steps as far as it was pressed", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		s := idle(h, dir)
+		d := daemonOf(t, h)
+		first := d.bot("demo.lead")
+		s.Keys("BTab", "BTab", "BTab", "BTab", "BTab")
+		footer(s, "look · read-only")
+		s.Keys("BTab")
+		footer(s, "auto · workspace-write")
+		h.Until("the row", func() bool {
+			b := d.bot("demo.lead")
+			return b.Sandbox == first.Sandbox && slices.Equal(b.WritableRoots, first.WritableRoots) && slices.Equal(tags(b), tags(first))
+		})
+	})
+
 	t.Run("SO-24 full is taken when its name was typed, and shown as long as it lasts", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t)
