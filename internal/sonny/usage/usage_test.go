@@ -137,11 +137,11 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func FuzzWindowIn(f *testing.F) {
+func FuzzWindow(f *testing.F) {
 	f.Add("200000 tokens of context")
 	f.Add("9999999999999999999M context")
 	f.Fuzz(func(t *testing.T, note string) {
-		if n := windowIn(note); n < 0 {
+		if n := Window(note); n < 0 {
 			t.Errorf("%q: %d", note, n)
 		}
 	})
