@@ -24,6 +24,7 @@ import (
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/internal/sonny/snapshot"
+	"agent/internal/sonny/usage"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -176,7 +177,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 			return c.Text, parts(c), nil
 		},
 		Rules: w.rules(),
-		Kept:  w.sonny, ModelNotes: modelNotes(),
+		Kept:  w.sonny, ModelNotes: modelNotes(), Usage: w.usage(),
 		Bang: w.config.TUI.Bang, EnterNewline: w.config.TUI.Enter == "newline",
 		QueueFirst: w.config.TUI.WhileRunning == "queue", Editor: w.config.TUI.Editor,
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
@@ -243,6 +244,17 @@ func said(notices []config.Notice, faults []*protocol.Error) (lines []string) {
 // picked keeps the model that was picked, for the next lead.
 func (w *around) picked(model string) {
 	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
+}
+
+// usage is how what bots use is counted on screen.
+func (w *around) usage() screen.Usage {
+	return screen.Usage{
+		Prices: usage.PricesOf(w.config.Pricing), NoCost: !w.config.Usage.ShowCost, WarnUSD: w.config.Usage.DailyWarnUSD,
+		Once: func(name string) (first bool) {
+			_, err := config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { first = !s.Said(name) })
+			return first || err != nil
+		},
+	}
 }
 
 // rules is where the person's command rules are kept, and those of sessions.

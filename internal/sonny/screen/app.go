@@ -82,6 +82,7 @@ type Options struct {
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
 
+	Usage     Usage
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
 	Mouse     MouseUse
 	Home      string // the person's home folder
@@ -131,6 +132,7 @@ type App struct {
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	judging   judging
+	spend     spending
 	reading   bool // the open questions
 	readAgain bool
 	replied   map[string]bool // questions that were answered here
@@ -257,6 +259,7 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.draw()
 		case <-sized:
 			resized = nil
+			a.spend.widened(a)
 			a.draw()
 		case n := <-notes:
 			a.note(n)
@@ -366,6 +369,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
 		a.saveDrafts()
 		a.session, a.side = nil, nil
+		a.spend = spending{}
 	}
 	a.world = live.New(ready)
 	a.world.Now = a.o.Clock

@@ -30,6 +30,7 @@ func features() []feature {
 		approvalCommands,
 		questionWatch,
 		judgeWatch,
+		usageWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,
