@@ -31,6 +31,7 @@ func features() []feature {
 		questionWatch,
 		judgeWatch,
 		usageWatch,
+		sinceWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,

@@ -56,6 +56,7 @@ type session struct {
 	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
+	seen       *seen               // before it was opened now; nil: not read yet
 	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
 	afterWords string
 	overturned map[string]bool // denials that the person has dealt with
@@ -93,6 +94,8 @@ func (s *session) leave(a *App) {
 	if b := a.world.Bot(s.bot); b != nil {
 		b.Seen = true
 	}
+	mark := a.markSeen(s)
+	do(a, func(context.Context) (struct{}, error) { return struct{}{}, mark() }, func(_ struct{}, err error) { a.failing(err) })
 }
 
 // name is the session's title, or its bot's name.
@@ -103,21 +106,23 @@ func (s *session) name() string {
 	return s.bot
 }
 
-// keep notes in the book that the session was opened.
+// keep notes in the book that the session was opened, and is seen from now on.
 func (s *session) keep(a *App) {
-	now := a.o.Clock()
+	now, seenAt := a.o.Clock(), a.o.Now()
 	store := a.ready.Store.Identity
+	before := &seen{now: seenAt}
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
 		err := a.o.Book.Change(func(p *lead.Page) error {
 			if old := p.Of(store, s.id); old != nil {
-				old.Opened = now
+				before.at, before.turn = old.SeenAt, old.Seen
+				old.Opened, old.SeenAt = now, seenAt
 				kept = *old
 				return nil
 			}
 			kept = lead.Session{
 				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now,
+				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now, SeenAt: seenAt,
 			}
 			p.Put(kept)
 			return nil
@@ -128,7 +133,8 @@ func (s *session) keep(a *App) {
 			a.notes.fail(err)
 			return
 		}
-		s.kept = kept
+		s.kept, s.seen = kept, before
+		s.tellSince(a)
 	})
 }
 
