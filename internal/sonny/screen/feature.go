@@ -31,6 +31,8 @@ func features() []feature {
 		questionWatch,
 		judgeWatch,
 		usageWatch,
+		usageCommands,
+		contextCommands,
 		sinceWatch,
 		modelCommands,
 		noticeCommands,

@@ -103,9 +103,11 @@ func (a *App) usedFields(w int) []told {
 		return out
 	}
 	f := a.spend.sums(a)
-	add(4, text.Dim, f.session.CostWords())
-	if w > wide {
-		add(1, text.Dim, "today "+f.today.CostWords())
+	if f.known {
+		add(4, text.Dim, f.session.CostBrief())
+	}
+	if w > wide && a.spend.whole {
+		add(1, text.Dim, "today "+f.today.CostBrief())
 	}
 	return out
 }

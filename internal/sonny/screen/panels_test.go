@@ -31,7 +31,8 @@ func TestEveryPanel(t *testing.T) {
 			{"/memory", "── memory"},
 			{"/theme", "── themes"},
 			{"/status", "── status"},
-			{"/context", "── status"},
+			{"/context", "── context of"},
+			{"/usage", "── usage of"},
 			{"/model", "── "},
 		} {
 			s.Type(p.command)
@@ -88,5 +89,6 @@ func TestAKeyIsBoundAnew(t *testing.T) {
 	s.Keys("C-x")
 	s.Type("w")
 	s.WaitFor("── reader")
+	countedUp(s)
 	sonnytest.Golden(t, "reader-100x30", s.Capture())
 }

@@ -46,6 +46,7 @@ func TestReview(t *testing.T) {
 			s.Keys("C-x", "d")
 			wants(t, s, "review of demo.lead", size.kind, "hunk 1 of 1", "c.Secure = secure(r)", "http.SetCookie(w, &c)", "this turn")
 			s.WaitFor("main*")
+			countedUp(s)
 			sonnytest.Golden(t, size.name, s.Capture())
 			s.Keys("Escape")
 			s.WaitGone("review of")

@@ -28,11 +28,13 @@ type Usage struct {
 type spending struct {
 	ledger  usage.Ledger
 	all     bool           // every bot is counted, for the day's sum
+	whole   bool           // and all were read once
 	owed    map[int64]bool // bots whose turns are to be read
 	reading bool           // and are being
 	windows map[string]int64
 	asked   bool // the providers, for windows
 
+	version int  // counts the changes
 	changed bool // since figures were added up
 	figures figures
 	warned  string // the day of which the notice was said
@@ -43,6 +45,7 @@ type figures struct {
 	of      int64  // the bot
 	day     string // the day of today
 	session usage.Sum
+	known   bool // session's turns were read
 	today   usage.Sum
 }
 
@@ -100,7 +103,11 @@ func (p *spending) owe(a *App, bot int64) {
 }
 
 func (p *spending) read(a *App) {
-	if p.reading || len(p.owed) == 0 {
+	if p.reading {
+		return
+	}
+	if len(p.owed) == 0 {
+		p.whole = p.all
 		return
 	}
 	id := slices.Min(slices.Collect(maps.Keys(p.owed)))
@@ -122,7 +129,7 @@ func (p *spending) read(a *App) {
 				for _, t := range turns {
 					p.ledger.Take(id, t)
 				}
-				p.changed = true
+				p.version, p.changed = p.version+1, true
 			}
 			p.read(a)
 			p.warn(a)
@@ -149,6 +156,7 @@ func (p *spending) sums(a *App) *figures {
 	f := &p.figures
 	if p.changed || f.of != id || f.day != day {
 		*f = figures{of: id, day: day, session: p.ledger.Total(a.o.Usage.Prices, "", id).Sum}
+		_, f.known = p.ledger.Last(id)
 		if p.all {
 			f.today = p.ledger.Total(a.o.Usage.Prices, day, a.botIDs()...).Sum
 		}
@@ -167,7 +175,7 @@ func (a *App) botIDs() (ids []int64) {
 
 // warn says once a day that more was spent than the person wants to know of.
 func (p *spending) warn(a *App) {
-	if a.o.Usage.WarnUSD <= 0 || p.reading {
+	if a.o.Usage.WarnUSD <= 0 || !p.whole {
 		return
 	}
 	f := p.sums(a)

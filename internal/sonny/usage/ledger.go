@@ -132,6 +132,13 @@ type Part struct {
 	Sum   Sum
 }
 
+// PartOf is one turn as a part.
+func PartOf(p Prices, t Turn) Part {
+	part := Part{Turns: 1}
+	part.Sum.Add(p, t.Model, t.Tokens)
+	return part
+}
+
 // Total is what bots used in turns that began on a day or later; from "" for all days.
 func (l *Ledger) Total(p Prices, from string, bots ...int64) (all Part) {
 	for _, m := range l.Models(p, from, bots...) {

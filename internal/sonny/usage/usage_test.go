@@ -78,6 +78,13 @@ func TestSums(t *testing.T) {
 			t.Errorf("%q, wanted %q", got, want)
 		}
 	}
+	for want, sum := range map[string]*Sum{
+		"$0.42": {USD: 0.4249}, "$0.0042": {USD: 0.0042}, "$0.00": {}, "$12.35": {USD: 12.345678}, "$0.42 + plan": {USD: 0.42, Plan: true}, "cost ?": {Unpriced: true},
+	} {
+		if got := sum.CostBrief(); got != want {
+			t.Errorf("in brief %q, wanted %q", got, want)
+		}
+	}
 	plan.Join(unknown)
 	if plan.CostWords() != "cost ?" || plan.Input != 2 {
 		t.Errorf("%s %+v", plan.CostWords(), plan)
