@@ -84,7 +84,7 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 	if err != nil || sitting == nil {
 		return err
 	}
-	a.sayLeft(sitting)
+	a.sayLeft(sitting, w.config.Usage.ShowCost)
 	return nil
 }
 
@@ -305,7 +305,7 @@ func utf8Locale() bool {
 }
 
 // sayLeft is the block on the normal screen (sonny.md 7.4).
-func (a *app) sayLeft(s *screen.Sitting) {
+func (a *app) sayLeft(s *screen.Sitting, cost bool) {
 	if s.Bot == "" {
 		return
 	}
@@ -316,6 +316,13 @@ func (a *app) sayLeft(s *screen.Sitting) {
 	fmt.Fprintf(a.stdout, "%s\n", name)
 	if len(s.Running) > 0 {
 		fmt.Fprintf(a.stdout, "still works: %s\n", termsafe.OneLine(strings.Join(s.Running, ", ")))
+	}
+	if s.Used.All() > 0 {
+		used := usage.Short(s.Used.Input) + " in, " + usage.Short(s.Used.Output) + " out"
+		if cost {
+			used += ", " + s.Used.CostBrief()
+		}
+		fmt.Fprintf(a.stdout, "used this time: %s\n", used)
 	}
 	fmt.Fprintf(a.stdout, "open it again: sonny resume %s\n", termsafe.ShellWord(s.Bot))
 }

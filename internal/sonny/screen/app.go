@@ -17,6 +17,7 @@ import (
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
+	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
 
@@ -512,10 +513,10 @@ var glyphs = map[live.State]glyph{
 
 // Sitting is what is said when the screen is left (sonny.md 7.4).
 type Sitting struct {
-	Bot, Title    string // "" where no lead was made
-	Running       []string
-	Input, Output int64
-	Stopped       error // of a terminal that went away
+	Bot, Title string // "" where no lead was made
+	Running    []string
+	Used       usage.Sum // while this Sonny ran, by every bot; priced as if by the model that each has now
+	Stopped    error     // of a terminal that went away
 }
 
 func (a *App) sitting() *Sitting {
@@ -524,7 +525,7 @@ func (a *App) sitting() *Sitting {
 		s.Bot, s.Title = a.session.bot, a.session.name()
 	}
 	for b := range a.world.Bots() {
-		s.Input, s.Output = s.Input+b.Here.Input, s.Output+b.Here.Output
+		s.Used.Add(a.o.Usage.Prices, b.Record.ModelRef(), usage.Tokens{Input: b.Here.Input, Cached: b.Here.Cached, Output: b.Here.Output})
 		if b.Turn != 0 {
 			s.Running = append(s.Running, b.Record.Name)
 		}

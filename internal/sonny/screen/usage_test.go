@@ -56,6 +56,9 @@ func TestTheContextMeter(t *testing.T) {
 		}
 		s.Keys("C-d")
 		s.Exit()
+		if left := s.Capture(); !strings.Contains(left, "used this time: 110k in, 1.0k out, cost ?") {
+			t.Errorf("on leaving it says\n%s", left)
+		}
 
 		// Opened again it is the newest call's, though no event of it comes.
 		s = open(h, dir)

@@ -132,6 +132,12 @@ type Part struct {
 	Sum   Sum
 }
 
+// Join adds another part; the name stays.
+func (p *Part) Join(o Part) {
+	p.Turns += o.Turns
+	p.Sum.Join(o.Sum)
+}
+
 // PartOf is one turn as a part.
 func PartOf(p Prices, t Turn) Part {
 	part := Part{Turns: 1}
@@ -142,8 +148,7 @@ func PartOf(p Prices, t Turn) Part {
 // Total is what bots used in turns that began on a day or later; from "" for all days.
 func (l *Ledger) Total(p Prices, from string, bots ...int64) (all Part) {
 	for _, m := range l.Models(p, from, bots...) {
-		all.Turns += m.Turns
-		all.Sum.Join(m.Sum)
+		all.Join(m)
 	}
 	return all
 }
