@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
 
@@ -56,6 +57,7 @@ type session struct {
 	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
+	used       []usage.Turn        // what its newest turns used, as it was read last
 	seen       *seen               // before it was opened now; nil: not read yet
 	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
 	afterWords string
@@ -169,6 +171,7 @@ func (s *session) load(a *App) {
 				return
 			}
 			s.fill(s.tr, p)
+			a.tellUsed(s.tr, usedIn(p))
 			a.world.Line(s.bot, p.turns)
 			s.began(p)
 			s.waits(a)
@@ -201,6 +204,7 @@ func (s *session) loadOlder(a *App) {
 			}
 			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
+			a.tellUsed(older, usedIn(p))
 			s.began(p)
 			s.tr.Prepend(older)
 			if grew := s.grew; grew != nil {
@@ -430,6 +434,7 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 			}
 		}
 		s.tr.Item(node, e.Turn, item, s.about[turn], e.Kind == protocol.KindSteered)
+		a.tellUsed(s.tr, s.used)
 	}
 	if node != 0 {
 		s.nodes[node] = true

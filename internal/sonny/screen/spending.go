@@ -129,6 +129,7 @@ func (p *spending) read(a *App) {
 				for _, t := range turns {
 					p.ledger.Take(id, t)
 				}
+				a.toldOf(id, turns)
 				p.version, p.changed = p.version+1, true
 			}
 			p.read(a)

@@ -14,6 +14,7 @@ type Turn struct {
 	Model  string    // PROVIDER/MODEL
 	Began  time.Time // zero: it has not begun, or never did
 	Over   bool      // it uses nothing more
+	Ended  time.Time // when it was over
 	Rounds int64
 	Tokens
 }
@@ -24,6 +25,9 @@ func TurnOf(t *protocol.Turn) Turn {
 	out := Turn{
 		ID: t.Turn, Model: t.Model, Over: t.FinishedMS != nil, Rounds: t.ModelRounds,
 		Tokens: Tokens{Input: t.InputTokens, Cached: t.CachedInputTokens, Output: t.OutputTokens},
+	}
+	if t.FinishedMS != nil {
+		out.Ended = time.UnixMilli(*t.FinishedMS)
 	}
 	if t.StartedMS != nil {
 		out.Began = time.UnixMilli(*t.StartedMS)

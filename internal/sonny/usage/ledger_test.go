@@ -59,7 +59,7 @@ func TestLedger(t *testing.T) {
 	}
 	began, ended := int64(1000), int64(2000)
 	told := TurnOf(&protocol.Turn{Turn: 8, Model: "p/m", InputTokens: 3, CachedInputTokens: 2, OutputTokens: 1, ModelRounds: 4, StartedMS: &began, FinishedMS: &ended})
-	if want := (Turn{ID: 8, Model: "p/m", Began: time.UnixMilli(1000), Over: true, Rounds: 4, Tokens: Tokens{Input: 3, Cached: 2, Output: 1}}); told != want {
+	if want := (Turn{ID: 8, Model: "p/m", Began: time.UnixMilli(1000), Over: true, Ended: time.UnixMilli(2000), Rounds: 4, Tokens: Tokens{Input: 3, Cached: 2, Output: 1}}); told != want {
 		t.Errorf("%+v, wanted %+v", told, want)
 	}
 }
