@@ -101,9 +101,15 @@ func (c *Contents) Items() int64 { return c.Messages + c.Replies + c.Thoughts + 
 func (c *Contents) Shares(measured int64) []Share {
 	pictures := min(c.Pictures, mostPictures) * pictureBytes
 	out := []Share{
-		{"instructions", c.Told / bytesPerToken}, {"memory", c.Memory / bytesPerToken}, {"skills index", c.Skills / bytesPerToken},
-		{"tools of Sonny", c.Tools / bytesPerToken}, {"messages", c.Messages / bytesPerToken}, {"replies", c.Replies / bytesPerToken},
-		{"thoughts", c.Thoughts / bytesPerToken}, {"tool calls and results", c.Calls / bytesPerToken}, {"pictures", pictures / bytesPerToken},
+		{"instructions", c.Told / bytesPerToken},
+		{"memory", c.Memory / bytesPerToken},
+		{"skills index", c.Skills / bytesPerToken},
+		{"tools of Sonny", c.Tools / bytesPerToken},
+		{"messages", c.Messages / bytesPerToken},
+		{"replies", c.Replies / bytesPerToken},
+		{"thoughts", c.Thoughts / bytesPerToken},
+		{"tool calls and results", c.Calls / bytesPerToken},
+		{"pictures", pictures / bytesPerToken},
 	}
 	seen := int64(0)
 	for _, s := range out {

@@ -15,8 +15,11 @@ func TestUsed(t *testing.T) {
 		item    string
 		steered bool
 	}{
-		{1, `{"role":"user","text":"first"}`, false}, {1, `{"role":"assistant","text":"one"}`, false},
-		{2, `{"role":"user","text":"second"}`, false}, {2, `{"role":"user","text":"a steer"}`, true}, {2, `{"role":"assistant","text":"two"}`, false},
+		{1, `{"role":"user","text":"first"}`, false},
+		{1, `{"role":"assistant","text":"one"}`, false},
+		{2, `{"role":"user","text":"second"}`, false},
+		{2, `{"role":"user","text":"a steer"}`, true},
+		{2, `{"role":"assistant","text":"two"}`, false},
 	} {
 		tr.Item(int64(node+1), it.turn, []byte(it.item), About{}, it.steered)
 	}
