@@ -107,7 +107,9 @@ func (p *spending) read(a *App) {
 		return
 	}
 	if len(p.owed) == 0 {
-		p.whole = p.all
+		if p.all && !p.whole {
+			p.whole, p.changed = true, true
+		}
 		return
 	}
 	id := slices.Min(slices.Collect(maps.Keys(p.owed)))
@@ -158,7 +160,7 @@ func (p *spending) sums(a *App) *figures {
 	if p.changed || f.of != id || f.day != day {
 		*f = figures{of: id, day: day, session: p.ledger.Total(a.o.Usage.Prices, "", id).Sum}
 		_, f.known = p.ledger.Last(id)
-		if p.all {
+		if p.whole {
 			f.today = p.ledger.Total(a.o.Usage.Prices, day, a.botIDs()...).Sum
 		}
 		p.changed = false
