@@ -65,6 +65,7 @@ func TestAKeyIsBoundAnew(t *testing.T) {
 	h, dir := demo(t)
 	s := openAt(h, dir, 100, 30)
 	s.WaitFor("1 AGENTS.md")
+	served(t, h) // else the footer says that it is down
 	send(s, "say: hello")
 	s.WaitFor("✔ done")
 	send(s, "/keys")

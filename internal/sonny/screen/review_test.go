@@ -40,6 +40,7 @@ func TestReview(t *testing.T) {
 			h.Git(dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "session")
 			s := openAt(h, dir, size.w, size.h)
 			s.WaitFor("1 AGENTS.md")
+			served(t, h) // else the footer says that it is down
 			send(s, "edit: session.go | \tc.Expires = now | \tc.Expires = now.Add(ttl)\n\tc.SameSite = http.SameSiteLaxMode\n\tc.Secure = secure(r)")
 			s.WaitFor("✔ done")
 			wants(t, s, "▸ edit  session.go  +3 −1", "- ", "+ ")
