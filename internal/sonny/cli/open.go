@@ -24,6 +24,7 @@ import (
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/internal/sonny/snapshot"
+	"agent/internal/sonny/usage"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 	if err != nil || sitting == nil {
 		return err
 	}
-	a.sayLeft(sitting)
+	a.sayLeft(sitting, w.config.Usage.ShowCost)
 	return nil
 }
 
@@ -177,7 +178,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 			return c.Text, parts(c), nil
 		},
 		Rules: w.rules(),
-		Kept:  w.sonny, ModelNotes: modelNotes(),
+		Kept:  w.sonny, ModelNotes: modelNotes(), Usage: w.usage(),
 		Bang: w.config.TUI.Bang, EnterNewline: w.config.TUI.Enter == "newline",
 		QueueFirst: w.config.TUI.WhileRunning == "queue", Editor: w.config.TUI.Editor,
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
@@ -270,6 +271,17 @@ func (w *around) picked(model string) {
 	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
+// usage is how what bots use is counted on screen.
+func (w *around) usage() screen.Usage {
+	return screen.Usage{
+		Prices: usage.PricesOf(w.config.Pricing), NoCost: !w.config.Usage.ShowCost, WarnUSD: w.config.Usage.DailyWarnUSD,
+		Once: func(name string) (first bool) {
+			_, err := config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { first = !s.Said(name) })
+			return first || err != nil
+		},
+	}
+}
+
 // rules is where the person's command rules are kept, and those of sessions.
 func (w *around) rules() allow.Place {
 	return allow.Place{Rules: filepath.Join(w.agent, "rules"), Sessions: filepath.Join(w.sonny, "rules")}
@@ -318,7 +330,7 @@ func utf8Locale() bool {
 }
 
 // sayLeft is the block on the normal screen (sonny.md 7.4).
-func (a *app) sayLeft(s *screen.Sitting) {
+func (a *app) sayLeft(s *screen.Sitting, cost bool) {
 	if s.Bot == "" {
 		return
 	}
@@ -329,6 +341,13 @@ func (a *app) sayLeft(s *screen.Sitting) {
 	fmt.Fprintf(a.stdout, "%s\n", name)
 	if len(s.Running) > 0 {
 		fmt.Fprintf(a.stdout, "still works: %s\n", termsafe.OneLine(strings.Join(s.Running, ", ")))
+	}
+	if s.Used.All() > 0 {
+		used := usage.Short(s.Used.Input) + " in, " + usage.Short(s.Used.Output) + " out"
+		if cost {
+			used += ", " + s.Used.CostBrief()
+		}
+		fmt.Fprintf(a.stdout, "used this time: %s\n", used)
 	}
 	fmt.Fprintf(a.stdout, "open it again: sonny resume %s\n", termsafe.ShellWord(s.Bot))
 }

@@ -38,6 +38,12 @@ type shownUsage struct {
 	PricesAsOf string      `json:"prices_as_of"`
 	Rows       []shownUsed `json:"rows"`
 	Total      shownUsed   `json:"total"`
+
+	// Whatever since says, as /usage shows them.
+	Today     shownUsed   `json:"today"`
+	SevenDays shownUsed   `json:"seven_days"`
+	Models    []shownUsed `json:"models"` // of the seven days
+	Judge     shownUsed   `json:"judge"`  // of the seven days, what it took to judge calls
 }
 
 type shownUsed struct {
@@ -50,18 +56,23 @@ type shownUsed struct {
 	Plan    bool     `json:"plan,omitempty"`
 }
 
-// used is a row under way.
-type used struct {
-	turns int64
-	sum   usage.Sum
-}
-
-func (u *used) shown(name string) shownUsed {
-	s := shownUsed{Name: name, Turns: u.turns, Input: u.sum.Input, Cached: u.sum.Cached, Output: u.sum.Output, Plan: u.sum.Plan}
-	if usd, ok := u.sum.Priced(); ok {
+func shownPart(u usage.Part) shownUsed {
+	s := shownUsed{Name: u.Name, Turns: u.Turns, Input: u.Sum.Input, Cached: u.Sum.Cached, Output: u.Sum.Output, Plan: u.Sum.Plan}
+	if usd, ok := u.Sum.Priced(); ok {
 		s.CostUSD = &usd
 	}
 	return s
+}
+
+// counting is what is added up of all bots' turns.
+type counting struct {
+	prices usage.Prices
+	from   time.Time
+	by     string
+
+	rows             map[string]*usage.Part // from from on
+	ledger           usage.Ledger           // of all days
+	everyone, judges []int64
 }
 
 func (a *app) usage(cmd *cobra.Command, since, by string) error {
@@ -76,39 +87,48 @@ func (a *app) usage(cmd *cobra.Command, since, by string) error {
 	if err != nil {
 		return err
 	}
-	rows := map[string]*used{}
+	c := &counting{prices: usage.PricesOf(w.config.Pricing), from: from, by: by, rows: map[string]*usage.Part{}}
 	if link != nil {
 		defer link.Close()
-		if err := sumUp(cmd.Context(), link, usage.PricesOf(w.config.Pricing), from, by, rows); err != nil {
+		if err := c.read(cmd.Context(), link); err != nil {
 			return err
 		}
 	}
-	a.sayUsage(from, by, rows, w.config.Usage.ShowCost)
+	a.sayUsage(c, w.config.Usage.ShowCost)
 	return nil
 }
 
-// sumUp adds the turns up that began at a time or later.
-func sumUp(ctx context.Context, link *connect.Link, prices usage.Prices, from time.Time, by string, rows map[string]*used) error {
+// read adds all turns up.
+func (c *counting) read(ctx context.Context, link *connect.Link) error {
 	for bot, err := range link.Bots(ctx) {
 		if err != nil {
 			return err
+		}
+		c.everyone = append(c.everyone, bot.ID)
+		if lead.Judge(bot) {
+			c.judges = append(c.judges, bot.ID)
 		}
 		for t, err := range link.Turns(ctx, bot.Name, 0) {
 			if err != nil {
 				return err
 			}
-			if t.StartedMS == nil || time.UnixMilli(*t.StartedMS).Before(from) {
-				continue
-			}
-			key := usedBy(by, bot, t)
-			if rows[key] == nil {
-				rows[key] = &used{}
-			}
-			rows[key].turns++
-			rows[key].sum.Add(prices, t.Model, usage.Tokens{Input: t.InputTokens, Cached: t.CachedInputTokens, Output: t.OutputTokens})
+			c.take(bot, t)
 		}
 	}
 	return nil
+}
+
+func (c *counting) take(bot *protocol.Bot, t *protocol.Turn) {
+	turn := usage.TurnOf(t)
+	c.ledger.Take(bot.ID, turn)
+	if turn.Began.IsZero() || turn.Began.Before(c.from) {
+		return
+	}
+	name := usedBy(c.by, bot, t)
+	if c.rows[name] == nil {
+		c.rows[name] = &usage.Part{Name: name}
+	}
+	c.rows[name].Join(usage.PartOf(c.prices, turn))
 }
 
 // usedBy is the row that a turn counts in. The judges' bots are one row.
@@ -124,38 +144,55 @@ func usedBy(by string, bot *protocol.Bot, t *protocol.Turn) string {
 	return bot.Name
 }
 
-func (a *app) sayUsage(from time.Time, by string, rows map[string]*used, cost bool) {
-	out := shownUsage{Since: from.UTC(), By: by, PricesAsOf: usage.PricesAsOf(), Rows: []shownUsed{}}
-	var total used
-	for name, u := range rows {
-		out.Rows = append(out.Rows, u.shown(name))
-		total.turns += u.turns
-		total.sum.Join(u.sum)
+// shown is the answer, the most used row first, or the newest day.
+func (c *counting) shown() (out shownUsage, parts []usage.Part) {
+	total := usage.Part{Name: "total"}
+	for _, u := range c.rows {
+		parts = append(parts, *u)
+		total.Join(*u)
 	}
-	slices.SortFunc(out.Rows, func(x, y shownUsed) int {
-		if by == "day" {
-			return cmp.Compare(y.Name, x.Name)
-		}
-		return cmp.Or(cmp.Compare(y.Input+y.Output, x.Input+x.Output), cmp.Compare(x.Name, y.Name))
-	})
-	out.Total = total.shown("total")
+	usage.SortParts(parts)
+	if c.by == "day" {
+		slices.SortFunc(parts, func(x, y usage.Part) int { return cmp.Compare(y.Name, x.Name) })
+	}
+	out = shownUsage{Since: c.from.UTC(), By: c.by, PricesAsOf: usage.PricesAsOf(), Rows: []shownUsed{}, Models: []shownUsed{}}
+	for _, part := range parts {
+		out.Rows = append(out.Rows, shownPart(part))
+	}
+	out.Total = shownPart(total)
+	now := time.Now()
+	week := usage.Day(now.AddDate(0, 0, -6))
+	of := func(name, day string, bots []int64) shownUsed {
+		part := c.ledger.Total(c.prices, day, bots...)
+		part.Name = name
+		return shownPart(part)
+	}
+	out.Today = of("today", usage.Day(now), c.everyone)
+	out.SevenDays, out.Judge = of("seven days", week, c.everyone), of("judge", week, c.judges)
+	for _, m := range c.ledger.Models(c.prices, week, c.everyone...) {
+		out.Models = append(out.Models, shownPart(m))
+	}
+	return out, append(parts, total)
+}
+
+func (a *app) sayUsage(c *counting, cost bool) {
+	out, parts := c.shown()
 	if a.json {
 		_ = a.printJSON(out) // a stdout that is closed has nobody who would read why
 		return
 	}
-	headings := []string{map[string]string{"bot": "BOT", "model": "MODEL", "day": "DAY"}[by], "TURNS", "INPUT", "CACHED", "OUTPUT"}
+	headings := []string{map[string]string{"bot": "BOT", "model": "MODEL", "day": "DAY"}[c.by], "TURNS", "INPUT", "CACHED", "OUTPUT"}
 	if cost {
 		headings = append(headings, "COST")
 	}
 	var lines [][]string
-	for _, r := range append(out.Rows, out.Total) {
-		u := rows[r.Name]
-		if r.Name == "total" && u == nil {
-			u = &total
+	for _, u := range parts {
+		line := []string{u.Name}
+		for _, n := range []int64{u.Turns, u.Sum.Input, u.Sum.Cached, u.Sum.Output} {
+			line = append(line, strconv.FormatInt(n, 10))
 		}
-		line := []string{r.Name, strconv.FormatInt(r.Turns, 10), strconv.FormatInt(r.Input, 10), strconv.FormatInt(r.Cached, 10), strconv.FormatInt(r.Output, 10)}
 		if cost {
-			line = append(line, u.sum.CostWords())
+			line = append(line, u.Sum.CostWords())
 		}
 		lines = append(lines, line)
 	}

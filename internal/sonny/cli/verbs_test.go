@@ -96,6 +96,11 @@ func TestVerbsThatList(t *testing.T) {
 			if !slices.Equal(got, names) || u.Total.Turns != 2 || u.Total.Input == 0 || u.Total.CostUSD != nil {
 				t.Errorf("by %s: %+v", by, u)
 			}
+			today, week := u.Today, u.SevenDays
+			if today.Turns != 2 || today.Input != u.Total.Input || week.Turns != 2 || week.Output != u.Total.Output ||
+				len(u.Models) != 1 || u.Models[0].Name != "scripted/sonny" || u.Models[0].Turns != 2 || u.Judge.Turns != 0 {
+				t.Errorf("what /usage shows: %+v", u)
+			}
 		}
 	})
 	t.Run("tables have one record a line, nothing cut, no escapes", func(t *testing.T) {
@@ -111,7 +116,7 @@ func TestVerbsThatList(t *testing.T) {
 		}
 	})
 	t.Run("--since leaves older turns out", func(t *testing.T) {
-		if u := parsed[shownUsage](t, ok(t, h, "usage", "--json", "--since", "2999-01-01")); len(u.Rows) != 0 {
+		if u := parsed[shownUsage](t, ok(t, h, "usage", "--json", "--since", "2999-01-01")); len(u.Rows) != 0 || u.Total.Turns != 0 || u.Today.Turns != 2 {
 			t.Errorf("%+v", u)
 		}
 		fails(t, h, 2, protocol.UsageError, "usage", "--since", "yesterday")

@@ -17,6 +17,7 @@ import (
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
+	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
 
@@ -85,6 +86,7 @@ type Options struct {
 	Bot    string // open this one; "" for the folder's newest lead
 	Prompt string // sent once the lead is open
 
+	Usage     Usage
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
 	Mouse     MouseUse
 	Home      string // the person's home folder
@@ -134,6 +136,7 @@ type App struct {
 	branch  string  // of the folder's checkout, with * when something is changed
 
 	judging   judging
+	spend     spending
 	reading   bool // the open questions
 	readAgain bool
 	replied   map[string]bool // questions that were answered here
@@ -227,6 +230,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.cleanPictures()
 	a.loop(notes)
 	a.lastDrafts()
+	_ = a.markSeen(a.session)() // nobody is there any more to be told
 	a.front.close(a)
 	return a.sitting(), nil
 }
@@ -261,6 +265,7 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.draw()
 		case <-sized:
 			resized = nil
+			a.spend.widened(a)
 			a.draw()
 		case n := <-notes:
 			a.note(n)
@@ -370,6 +375,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
 		a.saveDrafts()
 		a.session, a.side = nil, nil
+		a.spend = spending{}
 	}
 	a.world = live.New(ready)
 	a.world.Now = a.o.Clock
@@ -511,10 +517,10 @@ var glyphs = map[live.State]glyph{
 
 // Sitting is what is said when the screen is left (sonny.md 7.4).
 type Sitting struct {
-	Bot, Title    string // "" where no lead was made
-	Running       []string
-	Input, Output int64
-	Stopped       error // of a terminal that went away
+	Bot, Title string // "" where no lead was made
+	Running    []string
+	Used       usage.Sum // while this Sonny ran, by every bot; priced as if by the model that each has now
+	Stopped    error     // of a terminal that went away
 }
 
 func (a *App) sitting() *Sitting {
@@ -523,7 +529,7 @@ func (a *App) sitting() *Sitting {
 		s.Bot, s.Title = a.session.bot, a.session.name()
 	}
 	for b := range a.world.Bots() {
-		s.Input, s.Output = s.Input+b.Here.Input, s.Output+b.Here.Output
+		s.Used.Add(a.o.Usage.Prices, b.Record.ModelRef(), usage.Tokens{Input: b.Here.Input, Cached: b.Here.Cached, Output: b.Here.Output})
 		if b.Turn != 0 {
 			s.Running = append(s.Running, b.Record.Name)
 		}

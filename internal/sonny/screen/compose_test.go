@@ -33,7 +33,7 @@ func resting(t *testing.T, h *sonnytest.Home, dir string) *sonnytest.Screen {
 // turnOf does what begins a turn, and waits for its end on the screen: what it cost is
 // in the header.
 func turnOf(s screen, begin func()) {
-	cost := regexp.MustCompile(`\d+k? in +\d+k? out`)
+	cost := regexp.MustCompile(`\d+k? in( \(\d+% cached\))? +\d+k? out`)
 	before := cost.FindString(s.Capture())
 	begin()
 	s.Until("a turn and its end", func(screen string) bool {

@@ -57,6 +57,7 @@ func TestRewind(t *testing.T) {
 		s.WaitFor("rewind to before a message")
 		s.Keys("Down", "Enter")
 		s.WaitFor("as a fork?")
+		countedUp(s)
 		sonnytest.Golden(t, "rewind-80x24", s.Capture())
 		s.Type("y")
 		s.WaitFor("demo.lead-2")

@@ -19,12 +19,18 @@ func judged(t *testing.T, h *sonnytest.Home, dir string) *sonnytest.Screen {
 	t.Helper()
 	s := open(h, dir)
 	s.WaitFor("demo.lead")
+	served(t, h)
+	return s
+}
+
+// served waits until an approver serves the daemon.
+func served(t *testing.T, h *sonnytest.Home) {
+	t.Helper()
 	d := daemonOf(t, h)
 	h.Until("an approver", func() bool {
 		stats, err := d.Stats(d.ctx)
 		return err == nil && slices.Contains(stats.Approvers, "auto")
 	})
-	return s
 }
 
 // companions sets the daemon's list of them.

@@ -23,7 +23,6 @@ var listingCommands = feature{
 		{"theme", "[NAME]", "another look, tried as you go through them", (*App).openThemes},
 		{"config", "KEY VALUE", "change a setting", (*App).setConfig},
 		{"status", "", "the daemon and this session", func(a *App, _ string) error { a.openStatus(); return nil }},
-		{"context", "", "how full the model's window is", func(a *App, _ string) error { a.openStatus(); return nil }},
 	},
 	actions: map[string]func(*App){"roles": func(a *App) { a.failing(a.openRoles()) }},
 }

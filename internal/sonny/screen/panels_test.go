@@ -2,11 +2,15 @@ package screen_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"agent/internal/sonny/sonnytest"
 )
+
+// took is the end of a turn's line in the reader: its time.
+var took = regexp.MustCompile(`(1 round ·) [0-9.:]+s?`)
 
 func TestEveryPanel(t *testing.T) {
 	t.Parallel()
@@ -31,7 +35,8 @@ func TestEveryPanel(t *testing.T) {
 			{"/memory", "── memory"},
 			{"/theme", "── themes"},
 			{"/status", "── status"},
-			{"/context", "── status"},
+			{"/context", "── context of"},
+			{"/usage", "── usage of"},
 			{"/model", "── "},
 		} {
 			s.Type(p.command)
@@ -60,6 +65,7 @@ func TestAKeyIsBoundAnew(t *testing.T) {
 	h, dir := demo(t)
 	s := openAt(h, dir, 100, 30)
 	s.WaitFor("1 AGENTS.md")
+	served(t, h) // else the footer says that it is down
 	send(s, "say: hello")
 	s.WaitFor("✔ done")
 	send(s, "/keys")
@@ -88,5 +94,7 @@ func TestAKeyIsBoundAnew(t *testing.T) {
 	s.Keys("C-x")
 	s.Type("w")
 	s.WaitFor("── reader")
-	sonnytest.Golden(t, "reader-100x30", s.Capture())
+	countedUp(s)
+	s.WaitFor(" in, 8 out · cost ? · 1 round · ")
+	sonnytest.Golden(t, "reader-100x30", took.ReplaceAllString(s.Capture(), "$1 …"))
 }

@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
 
@@ -58,6 +59,8 @@ type session struct {
 
 	confines   outbox              // changes of its confinement, one after another
 	stepped    lead.Row            // the newest row that was stepped to and is on its way; "" for none
+	used       []usage.Turn        // what its newest turns used, as it was read last
+	seen       *seen               // before it was opened now; nil: not read yet
 	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
 	afterWords string
 	overturned map[string]bool // denials that the person has dealt with
@@ -95,6 +98,8 @@ func (s *session) leave(a *App) {
 	if b := a.world.Bot(s.bot); b != nil {
 		b.Seen = true
 	}
+	mark := a.markSeen(s)
+	do(a, func(context.Context) (struct{}, error) { return struct{}{}, mark() }, func(_ struct{}, err error) { a.failing(err) })
 }
 
 // name is the session's title, or its bot's name.
@@ -105,21 +110,23 @@ func (s *session) name() string {
 	return s.bot
 }
 
-// keep notes in the book that the session was opened.
+// keep notes in the book that the session was opened, and is seen from now on.
 func (s *session) keep(a *App) {
-	now := a.o.Clock()
+	now, seenAt := a.o.Clock(), a.o.Now()
 	store := a.ready.Store.Identity
+	before := &seen{now: seenAt}
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
 		err := a.o.Book.Change(func(p *lead.Page) error {
 			if old := p.Of(store, s.id); old != nil {
-				old.Opened = now
+				before.at, before.turn = old.SeenAt, old.Seen
+				old.Opened, old.SeenAt = now, seenAt
 				kept = *old
 				return nil
 			}
 			kept = lead.Session{
 				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now,
+				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now, SeenAt: seenAt,
 			}
 			p.Put(kept)
 			return nil
@@ -130,7 +137,8 @@ func (s *session) keep(a *App) {
 			a.notes.fail(err)
 			return
 		}
-		s.kept = kept
+		s.kept, s.seen = kept, before
+		s.tellSince(a)
 	})
 }
 
@@ -165,6 +173,7 @@ func (s *session) load(a *App) {
 				return
 			}
 			s.fill(s.tr, p)
+			a.tellUsed(s.tr, usedIn(p))
 			a.world.Line(s.bot, p.turns)
 			s.began(p)
 			s.waits(a)
@@ -198,6 +207,7 @@ func (s *session) loadOlder(a *App) {
 			}
 			older := cells.New(a.o.Markdown)
 			s.fill(older, p)
+			a.tellUsed(older, usedIn(p))
 			s.began(p)
 			s.tr.Prepend(older)
 			if grew := s.grew; grew != nil {
@@ -427,6 +437,7 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 			}
 		}
 		s.tr.Item(node, e.Turn, item, s.about[turn], e.Kind == protocol.KindSteered)
+		a.tellUsed(s.tr, s.used)
 	}
 	if node != 0 {
 		s.nodes[node] = true

@@ -37,6 +37,7 @@ func TestUndo(t *testing.T) {
 		}
 		send(s, "/undo")
 		wants(t, s, "Put these files back", "changes     f.txt", "not covered")
+		countedUp(s)
 		sonnytest.Golden(t, "undo-80x24", s.Capture())
 		if got := content(file); got != "two" {
 			t.Errorf("before it is confirmed: %q", got)

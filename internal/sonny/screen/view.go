@@ -217,34 +217,6 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 	}
 }
 
-// header says whose session it is, what it does, and what it used.
-func (a *App) header(w int) text.Line {
-	if a.session == nil {
-		left := text.Join(text.Span{Text: " " + a.start.project, Attr: text.Bold}, text.Span{Text: "  new lead"})
-		return left.Right(text.Of(text.Dim, "sonny "+a.o.Version+" "), w)
-	}
-	g := glyphs[a.state()]
-	words := g.mark + " " + g.word
-	if b := a.bot(); b != nil {
-		switch a.state() {
-		case live.HeldUp:
-			words += a.heldWords(b)
-		case live.Working, live.Waiting, live.NeedsYou:
-			words += " " + clock(a.o.Clock().Sub(b.Since))
-		}
-	}
-	left := text.Join(text.Span{Text: " " + a.session.name(), Attr: text.Bold}, text.Span{Text: "  " + words, Role: g.role})
-	fields := a.usage(w)
-	for len(fields) > 0 {
-		right := text.Of(text.Dim, strings.Join(fields, "  ")+" ")
-		if left.Width()+right.Width() < w {
-			return left.Right(right, w)
-		}
-		fields = fields[:len(fields)-1]
-	}
-	return left.Cut(w)
-}
-
 func (a *App) heldWords(b *live.Bot) string {
 	if b.Until.IsZero() {
 		return ""
@@ -254,36 +226,6 @@ func (a *App) heldWords(b *live.Bot) string {
 		return fmt.Sprintf(", try %d, next in %s", b.Retry.Attempt+1, cells.Span(left))
 	}
 	return " until " + b.Until.Format("15:04:05")
-}
-
-// usage are the header's fields, the last to go first.
-func (a *App) usage(w int) []string {
-	b := a.bot()
-	if b == nil {
-		return nil
-	}
-	var out []string
-	if b.Usage.InputTokens > 0 {
-		out = append(out, "ctx "+tokens(b.Usage.InputTokens))
-	}
-	if b.Total.Input > 0 {
-		out = append(out, tokens(b.Total.Input)+" in", tokens(b.Total.Output)+" out")
-	}
-	if w > 120 {
-		out = append([]string{b.Record.ModelRef()}, out...)
-	}
-	return out
-}
-
-// tokens is a count as people read it: 412, 18k, 1.2M.
-func tokens(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%dk", (n+500)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
 // composerRows draws what is being written, and puts the cursor there.

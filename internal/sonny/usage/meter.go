@@ -65,7 +65,7 @@ var noted = regexp.MustCompile(`(?:^|[^\w.,])(\d[\d_,]*)([kKmM]?) (?:tokens of )
 func Windows(models []modelsfile.Model) map[string]int64 {
 	out := map[string]int64{}
 	for _, m := range models {
-		if n := windowIn(m.Note); n > 0 {
+		if n := Window(m.Note); n > 0 {
 			out[m.ID] = n
 		}
 	}
@@ -75,7 +75,9 @@ func Windows(models []modelsfile.Model) map[string]int64 {
 // separators may stand between the digits of a figure.
 var separators = regexp.MustCompile(`[_,]`)
 
-func windowIn(note string) int64 {
+// Window is the context window that a note of the models file tells, in tokens; 0 for
+// none.
+func Window(note string) int64 {
 	found := noted.FindStringSubmatch(note)
 	if found == nil {
 		return 0

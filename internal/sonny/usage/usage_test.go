@@ -78,6 +78,13 @@ func TestSums(t *testing.T) {
 			t.Errorf("%q, wanted %q", got, want)
 		}
 	}
+	for want, sum := range map[string]*Sum{
+		"$0.42": {USD: 0.4249}, "$0.0042": {USD: 0.0042}, "$0.00": {}, "$12.35": {USD: 12.345678}, "$0.42 + plan": {USD: 0.42, Plan: true}, "cost ?": {Unpriced: true},
+	} {
+		if got := sum.CostBrief(); got != want {
+			t.Errorf("in brief %q, wanted %q", got, want)
+		}
+	}
 	plan.Join(unknown)
 	if plan.CostWords() != "cost ?" || plan.Input != 2 {
 		t.Errorf("%s %+v", plan.CostWords(), plan)
@@ -137,11 +144,11 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func FuzzWindowIn(f *testing.F) {
+func FuzzWindow(f *testing.F) {
 	f.Add("200000 tokens of context")
 	f.Add("9999999999999999999M context")
 	f.Fuzz(func(t *testing.T, note string) {
-		if n := windowIn(note); n < 0 {
+		if n := Window(note); n < 0 {
 			t.Errorf("%q: %d", note, n)
 		}
 	})

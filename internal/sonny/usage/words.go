@@ -7,8 +7,17 @@ import (
 
 // CostWords say what a sum cost, for a table or a footer: "$0.42", "plan", or "cost ?"
 // where a model has no price; a "+" says that something of it is not in the figure.
-func (s *Sum) CostWords() string {
-	money := Money(s.USD)
+func (s *Sum) CostWords() string { return s.costWords(Money(s.USD)) }
+
+// CostBrief is CostWords where room is short: in cents, and below one in hundredths.
+func (s *Sum) CostBrief() string {
+	if s.USD < 0.01 {
+		return s.CostWords()
+	}
+	return s.costWords(fmt.Sprintf("$%.2f", s.USD))
+}
+
+func (s *Sum) costWords(money string) string {
 	switch {
 	case s.Unpriced && s.USD == 0:
 		return "cost ?"

@@ -47,6 +47,7 @@ type Cell struct {
 	Text   string // of a message, a thought, a notice, an error
 	Detail string // of a notice and an error: unfolded
 	Took   time.Duration
+	Used   string // of the message that began a turn: what that used, where all is shown
 	How    string // of Shell: how it ended, "" for well
 
 	began time.Time // of Shell

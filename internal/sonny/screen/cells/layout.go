@@ -59,7 +59,11 @@ func (c *Cell) message(l Look) []text.Line {
 	if c.Origin != "" {
 		keep = 1
 	}
-	return folded(lines, keep, c.unfolded != nil && *c.unfolded || l.All)
+	lines = folded(lines, keep, c.unfolded != nil && *c.unfolded || l.All)
+	if l.All && c.Used != "" {
+		lines = append(lines, text.Of(text.Dim, "  "+c.Used).Cut(l.Width))
+	}
+	return lines
 }
 
 // paragraphs lays out text that has lines of its own.

@@ -119,6 +119,21 @@ func (t *Transcript) Fail(turn int64, line, detail string) {
 	t.add(&Cell{Kind: Error, Turn: turn, Text: clean(line), Detail: clean(detail)})
 }
 
+// Used tells what a turn used. It looks back no further than to the turn before it.
+func (t *Transcript) Used(turn int64, words string) {
+	for i := len(t.cells) - 1; i >= 0; i-- {
+		c := t.cells[i]
+		if c.Turn != 0 && c.Turn < turn {
+			return
+		}
+		if c.Kind == User && c.Turn == turn && !c.Steer {
+			c.Used = words
+			c.Changed()
+			return
+		}
+	}
+}
+
 // Prepend puts an older transcript's cells before this one's.
 func (t *Transcript) Prepend(older *Transcript) {
 	t.cells = append(slices.Clone(older.cells), t.cells...)

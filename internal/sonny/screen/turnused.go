@@ -1,0 +1,54 @@
+package screen
+
+import (
+	"strings"
+
+	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/usage"
+)
+
+// newestTold bounds how many turns of a reading are told to a transcript that is open:
+// those before were told as it was loaded.
+const newestTold = 16
+
+// usedIn are the turns of a part of a history.
+func usedIn(p *loadedPart) (turns []usage.Turn) {
+	for i := range p.turns {
+		turns = append(turns, usage.TurnOf(&p.turns[i]))
+	}
+	return turns
+}
+
+// toldOf tells the transcripts on screen what a bot's newest turns used.
+func (a *App) toldOf(bot int64, turns []usage.Turn) {
+	turns = turns[max(0, len(turns)-newestTold):]
+	for _, s := range []*session{a.session, a.side} {
+		if s != nil && s.id == bot && len(turns) > 0 {
+			s.used = turns // a message may come after what its turn used
+			a.tellUsed(s.tr, turns)
+		}
+	}
+}
+
+// tellUsed tells a transcript what turns used, which the reader shows (sonny.md 27).
+func (a *App) tellUsed(tr *cells.Transcript, turns []usage.Turn) {
+	for _, t := range turns {
+		if !t.Began.IsZero() {
+			tr.Used(t.ID, a.turnWords(t))
+		}
+	}
+}
+
+// turnWords are a turn's tokens, cost, rounds and time.
+func (a *App) turnWords(t usage.Turn) string {
+	part := usage.PartOf(a.o.Usage.Prices, t)
+	words := []string{tokens(t.Input) + " in, " + tokens(t.Output) + " out"}
+	if !a.o.Usage.NoCost {
+		words = append(words, part.Sum.CostBrief())
+	}
+	words = append(words, plural(int(t.Rounds), "round", "rounds"))
+	if t.Over {
+		words = append(words, cells.Span(t.Ended.Sub(t.Began)))
+	}
+	return strings.Join(words, " · ")
+}
