@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"agent/internal/sonny/sonnytest"
 )
 
 func TestHomeOnScreen(t *testing.T) {
@@ -79,6 +81,38 @@ func TestABotIsNotTakenForThePersonsByItsName(t *testing.T) {
 		s = h.In(dir).Screen(size, "sonny", "home", "--no-motion", "--theme", "none")
 		wants(t, s, "makes one: home")
 		s.Keys("C-d")
+		s.Exit()
+	})
+}
+
+func TestThePersonsOwnFilesAreNotAskedAbout(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\ntrust_folders = \"ask\"\n"))
+	h.Write(".agents/AGENTS.md", "Answer in English.\n")
+	h.Write(".agents/commands/mine.md", "Mine.\n")
+	h.Write("demo/.agents/commands/theirs.md", "Theirs.\n")
+
+	t.Run("the home bot has ~/.agents, and nobody asks", func(t *testing.T) {
+		s := h.In(dir).Screen(size, "sonny", "home", "--no-motion", "--theme", "none")
+		wants(t, s, "makes one: home", "1 AGENTS.md")
+		s.Keys("C-d")
+		s.Exit()
+	})
+
+	t.Run("without a folder's files the person's own are there, and its commands are not", func(t *testing.T) {
+		s := open(h, dir)
+		wants(t, s, "open without them", ".agents/commands")
+		s.Keys("2")
+		wants(t, s, "makes one: demo.lead", "1 AGENTS.md")
+		s.Type("/mine")
+		s.WaitFor("Mine.")
+		s.Keys("C-u")
+		s.Type("/theirs")
+		holds(s, "/theirs")
+		if strings.Contains(s.Capture(), "Theirs.") {
+			t.Error("the folder's command is offered")
+		}
+		s.Keys("C-u", "C-d")
 		s.Exit()
 	})
 }
