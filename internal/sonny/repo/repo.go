@@ -66,6 +66,7 @@ const (
 	maxStatus = 4 << 20
 	maxDiff   = 1 << 20
 	maxPaths  = 16 << 20
+	maxPath   = 64 << 10
 )
 
 // careful are the arguments of every command that reads: no lock is taken, no path is
@@ -193,9 +194,32 @@ func (r Repo) Missing(ctx context.Context, other string) (int, error) {
 	return strconv.Atoi(out)
 }
 
-// Own runs a command that changes the checkout as the person's own, hooks and all.
+// Own runs a command that changes the checkout as the person's own, hooks and all. Hooks
+// that lie in the checkout, where agents write, do not run.
 func (r Repo) Own(ctx context.Context, args ...string) error {
-	return r.change(ctx, git.Options{Own: true}, args...)
+	return r.change(ctx, git.Options{Own: !r.hooksInCheckout(ctx)}, args...)
+}
+
+// hooksInCheckout reports whether the repository's config takes its hooks from within the
+// checkout, as some tools have it. The git folder itself no agent's sandbox lets be written.
+func (r Repo) hooksInCheckout(ctx context.Context) bool {
+	out, err := r.read(ctx, maxPath, "config", "--type=path", "--get-all", "core.hooksPath")
+	set := strings.Split(out, "\n") // the last is that of every careful command
+	if err != nil || len(set) < 2 {
+		return false
+	}
+	dir := set[len(set)-2]
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.Top, dir)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	in := func(folder string) bool {
+		rel, err := filepath.Rel(folder, dir)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	return in(r.Top) && !in(filepath.Join(r.Common, "hooks"))
 }
 
 // Careful runs a command that changes a checkout which agents write: no hook runs.

@@ -160,6 +160,43 @@ func TestARepositoryWithinRunsNothing(t *testing.T) {
 	}
 }
 
+// Some tools have the hooks in the checkout itself, where agents write (sonny.md 4).
+func TestHooksInTheCheckoutDoNotRun(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		path string // of core.hooksPath; "": not set
+		runs bool
+	}{
+		"the repository's own": {"", true}, "a folder of the checkout": {".husky", false},
+		"the same by its whole path": {"/.husky", false},
+	} {
+		dir, r := made(t)
+		runGit(t, dir, "config", "user.name", "t")
+		runGit(t, dir, "config", "user.email", "t@localhost")
+		hooks := filepath.Join(dir, ".git", "hooks")
+		if c.path != "" {
+			hooks = filepath.Join(dir, ".husky")
+			set := c.path
+			if filepath.IsAbs(set) {
+				set = hooks
+			}
+			runGit(t, dir, "config", "core.hooksPath", set)
+		}
+		ran := filepath.Join(t.TempDir(), "ran")
+		runGit(t, dir, "checkout", "-q", "-b", "other")
+		runGit(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
+		runGit(t, dir, "checkout", "-q", "-")
+		write(t, filepath.Join(hooks, "post-merge"), "#!/bin/sh\ntouch "+ran+"\n")
+		if err := r.Own(ctx, "merge", "--quiet", "--no-edit", "other"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(ran); (err == nil) != c.runs {
+			t.Errorf("%s: the hook ran: %v", name, err == nil)
+		}
+	}
+}
+
 // An agent rewrote the .git pointer of its worktree to a git folder that names
 // programs: what Sonny reads there runs none of them (SO-108, on the reading side).
 func TestRewrittenPointerRunsNothing(t *testing.T) {

@@ -169,6 +169,7 @@ type App struct {
 	frameDue    *time.Timer
 	clockDue    *time.Timer
 	loadedAll   bool
+	flights     []flight // in the order in which they were sent
 	askedModels bool
 }
 

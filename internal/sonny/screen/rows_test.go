@@ -140,6 +140,38 @@ func TestRowsOfALead(t *testing.T) {
 		}
 	})
 
+	t.Run("what is to hold after a turn holds though Sonny is left before, and is seen when it is opened again", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, manual())
+		s := idle(h, dir)
+		d := daemonOf(t, h)
+		send(s, "sh: until [ -e release ]; do sleep 0.1; done")
+		s.WaitFor("working")
+		send(s, "/sandbox read-only")
+		s.WaitFor("sandbox read-only: after this turn")
+		send(s, "/network off")
+		s.WaitFor("network off: after this turn")
+		h.Until("the file", func() bool {
+			l, err := filepath.Glob(h.Path(".agent", "sonny", "later", "*"))
+			return err == nil && len(l) == 1
+		})
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, dir)
+		footer(s, "network off: after")
+		s.Keys("C-d")
+		s.Exit()
+		h.Write("demo/release", "")
+		h.Until("the sandbox", func() bool {
+			b := d.bot("demo.lead")
+			return b.Sandbox == protocol.SandboxReadOnly && !b.Network && len(b.WritableRoots) == 0
+		})
+		h.Until("no file", func() bool {
+			l, err := filepath.Glob(h.Path(".agent", "sonny", "later", "*"))
+			return err == nil && len(l) == 0
+		})
+	})
+
 	t.Run("tasks keep their gates unless the person says so", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t, manual())

@@ -182,6 +182,7 @@ func (s *session) load(a *App) {
 			s.began(p)
 			s.waits(a)
 			s.step(a)
+			a.waited(s)
 			a.sessionLoaded(s)
 		})
 }

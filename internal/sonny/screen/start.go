@@ -205,7 +205,12 @@ func (st *startScreen) make(a *App, m message) {
 		a.pickModel(m.prompt)
 		return
 	}
+	was := st.lead
 	if st.failed = a.nameAnew(); st.failed != nil {
+		return
+	}
+	if st.lead != was {
+		a.notes.say(was + " was made elsewhere meanwhile; Enter makes " + st.lead)
 		return
 	}
 	p := st.plan(a)
