@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +27,10 @@ type Options struct {
 	// not asked, since an agent may have written that. Absolute; "" for any other
 	// folder.
 	Source string
+
+	// Top is the top of the worktree that Workspace lies in, where bots write the
+	// folders around it: no folder above it counts. Absolute; "" for any other folder.
+	Top string
 
 	// OwnOnly leaves out what lies in the workspace and in the folders above it, and
 	// reads the person's own files alone.
@@ -63,7 +66,11 @@ type Composed struct {
 	Role    *Role // nil where none was asked for
 	Parts   Parts
 	Sources []Source // in the order of the text
+	Left    []Left   // AGENTS.md files that were not taken, since others may have written them
 }
+
+// Left is a file that is on the way and that was not taken.
+type Left struct{ Path, Why string }
 
 // A Source is one thing that went into a text.
 type Source struct {
@@ -78,16 +85,20 @@ type Parts struct{ AgentsFiles, Skills, Roles, Facts, Threads int }
 // Compose puts together the instructions that a bot of a workspace is given:
 // preamble, AGENTS.md files, the skills index, the roles index, memory's indexes,
 // open threads of the commons, the role's body, the standing paragraph (section
-// 17). The same files give
-// the same bytes, so the text rides a provider's cache: lists are sorted and hold
-// no time. An absent file, and an empty one, is skipped.
+// 17). The same files give the same bytes, so the text rides a provider's cache: lists
+// are sorted and hold no time. An absent file, and an empty one, is skipped.
+//
+// The way up from the workspace, and from Source, ends below the first folder that a
+// user besides the caller and root may write, or every sandboxed bot, as /tmp: what
+// stands there is nobody's standing order. An AGENTS.md of another user is not taken
+// either. Composed.Left says what was passed over.
 //
 // It reads regular files only, never more of one than there is room for, and
 // never waits for one. Errors: instructions_limit, naming the file and its size,
 // for a text past MaxBytes or a folder of more than 4,096 entries;
 // instructions_unreadable, naming what is there and cannot be read, is not UTF-8,
 // or is a link to nothing; profile_not_found; invalid_name for a role's or a
-// project's name; workspace_must_exist_and_be_absolute, also for Source and Home.
+// project's name; workspace_must_exist_and_be_absolute, also for Source, Top and Home.
 func Compose(o Options) (*Composed, error) {
 	c, err := newComposer(o)
 	if err != nil {
@@ -110,7 +121,7 @@ func Compose(o Options) (*Composed, error) {
 			return nil, err
 		}
 	}
-	return &Composed{Text: c.text.String(), Role: c.inRole, Parts: c.parts, Sources: c.sources}, nil
+	return &Composed{Text: c.text.String(), Role: c.inRole, Parts: c.parts, Sources: c.sources, Left: c.left}, nil
 }
 
 // standing adds the paragraph that ends the text.
@@ -132,6 +143,7 @@ type composer struct {
 
 	layer   string
 	sources []Source
+	left    []Left
 }
 
 func newComposer(o Options) (*composer, error) {
@@ -156,7 +168,7 @@ func newComposer(o Options) (*composer, error) {
 	if o.Project != "" && !validProject(o.Project) {
 		return nil, protocol.Fail(protocol.InvalidName, "the project "+o.Project+": its name is "+projectRule)
 	}
-	for _, dir := range []string{o.Source, o.Home} {
+	for _, dir := range []string{o.Source, o.Top, o.Home} {
 		if dir != "" && !filepath.IsAbs(dir) {
 			return nil, protocol.Fail(protocol.WorkspaceMustExistAndBeAbsolute, dir+" is no absolute path")
 		}
@@ -190,72 +202,12 @@ func tooLarge(path string, size int64) error {
 		"%s has %d bytes, and with it the instructions are over %d; shorten it or another of their files", escaped(path), size, MaxBytes))
 }
 
-// agentsFiles adds the AGENTS.md files, the person's first and the nearest last,
-// and the line that ends them.
-func (c *composer) agentsFiles() error {
-	end := "\n" + EndLine + "\n"
-	c.room -= len(end) // it always comes
-	var seen []os.FileInfo
-	for _, path := range c.agentsPaths() {
-		heading := "\n" + headingOf(path) + "\n\n"
-		f, err := readText(path, c.room-len(heading))
-		if err != nil {
-			return err
-		}
-		again := func(info os.FileInfo) bool { return os.SameFile(info, f.info) }
-		if f == nil || f.blank() || slices.ContainsFunc(seen, again) {
-			continue
-		}
-		if err := ours(path, f.info); err != nil {
-			return err
-		}
-		seen = append(seen, f.info)
-		if err := c.add(path, f.info.Size(), heading+body(f.text)); err != nil {
-			return err
-		}
-		c.parts.AgentsFiles++
-	}
-	c.text.WriteString(end)
-	return nil
-}
-
-// agentsPaths are the places of AGENTS.md files, in reading order.
-func (c *composer) agentsPaths() []string {
-	dirs := []string{filepath.Join(c.Home, ".agents")}
-	if c.OwnOnly {
-		return []string{filepath.Join(dirs[0], "AGENTS.md")}
-	}
-	if c.Source != "" {
-		dirs = append(dirs, fromRoot(filepath.Dir(c.Source))...)
-	}
-	for _, dir := range fromRoot(c.Workspace) {
-		if !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	for i, dir := range dirs {
-		dirs[i] = filepath.Join(dir, "AGENTS.md")
-	}
-	return dirs
-}
-
 // agentsTop is the folder beside the person's home whose .agents is read.
 func (c *composer) agentsTop() string {
 	if c.OwnOnly {
 		return c.Home
 	}
 	return c.Workspace
-}
-
-// fromRoot are the folders from the file system's root down to dir.
-func fromRoot(dir string) (dirs []string) {
-	for ; ; dir = filepath.Dir(dir) {
-		dirs = append(dirs, dir)
-		if dir == filepath.Dir(dir) {
-			slices.Reverse(dirs)
-			return dirs
-		}
-	}
 }
 
 // body is a file's text as a part of the whole: its lines, none of which passes

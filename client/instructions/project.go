@@ -1,9 +1,11 @@
 package instructions
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
+	"agent/internal/place"
 	"agent/internal/secret"
 	"agent/protocol"
 )
@@ -17,8 +19,9 @@ const (
 
 // ProjectName is the name of the project that a folder, which is a real path,
 // belongs to: what .agents/project.toml of the nearest folder at or above it says,
-// else one made of the folder's own name. A file that cannot be read, or that
-// names no project, is instructions_unreadable.
+// else one made of the folder's own name. The way up ends where that of Compose does.
+// A file that cannot be read, that is another user's, or that names no project, is
+// instructions_unreadable.
 func ProjectName(folder string) (string, error) {
 	name, _, err := StatedProject(folder)
 	return name, err
@@ -26,9 +29,13 @@ func ProjectName(folder string) (string, error) {
 
 // StatedProject is ProjectName, and whether a project.toml said it.
 func StatedProject(folder string) (name string, stated bool, err error) {
-	for dir := folder; ; dir = filepath.Dir(dir) {
+	above, _ := place.Above(folder)
+	for _, dir := range append([]string{folder}, above...) {
 		path := inAgents(dir, "project.toml")
 		f, err := readSmall(path, maxProjectFile)
+		if err == nil && f != nil && theirs(path) {
+			err = unreadable(path, errors.New("it belongs to another user, and its name says whose memory is read"))
+		}
 		if err != nil {
 			return "", false, err
 		}
@@ -36,10 +43,8 @@ func StatedProject(folder string) (name string, stated bool, err error) {
 			name, err := namedBy(path)
 			return name, true, err
 		}
-		if dir == filepath.Dir(dir) {
-			return projectOf(filepath.Base(folder)), false, nil
-		}
 	}
+	return projectOf(filepath.Base(folder)), false, nil
 }
 
 // namedBy is the name that a project.toml says.

@@ -206,35 +206,6 @@ func unreadable(path string, err error) error {
 	return protocol.Fail(protocol.InstructionsUnreadable, fmt.Sprintf("%s cannot be read: %v", escaped(path), err))
 }
 
-// ours refuses an AGENTS.md that another user may have put there: one in a folder
-// that everybody writes, such as /tmp, that is neither the caller's nor root's.
-// What such a file says would be taken for the person's standing orders.
-func ours(path string, info os.FileInfo) error {
-	dir, err := os.Stat(filepath.Dir(path))
-	if err != nil {
-		return unreadable(path, err)
-	}
-	if dir.Mode().Perm()&0o002 == 0 {
-		return nil
-	}
-	link, err := os.Lstat(path)
-	if err != nil {
-		return unreadable(path, err)
-	}
-	if planted(os.Geteuid(), link, info) {
-		return unreadable(path, errors.New("it belongs to another user, and its folder is one that everybody writes; move your work elsewhere, or remove the file"))
-	}
-	return nil
-}
-
-// planted reports whether any of these is of a user who is neither self nor root.
-func planted(self int, files ...os.FileInfo) bool {
-	return slices.ContainsFunc(files, func(info os.FileInfo) bool {
-		st, ok := info.Sys().(*syscall.Stat_t)
-		return !ok || st.Uid != 0 && int(st.Uid) != self
-	})
-}
-
 // inAgents is a path below the .agents of a folder.
 func inAgents(dir string, names ...string) string {
 	return filepath.Join(append([]string{dir, ".agents"}, names...)...)

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"agent/internal/git"
+	"agent/internal/place"
 	"agent/protocol"
 )
 
@@ -51,6 +52,20 @@ type Request struct {
 // RootOf is the folder of a store's worktrees. Stores in different folders never
 // share one.
 func RootOf(store string) string { return filepath.Join(filepath.Dir(store), "worktrees") }
+
+// TopAt is the top of the worktree that a folder, which is a real path, lies in below
+// root, where worktrees are ROOT/PROJECT/TASK or ROOT/NAME; "" for a folder elsewhere.
+// It goes by the place alone: what a .git there says, agents may have written, and
+// ROOT/PROJECT they write as well.
+func TopAt(root, folder string) string {
+	root = place.Real(root)
+	below, inside := strings.CutPrefix(folder, root+"/")
+	if !inside {
+		return ""
+	}
+	parts := strings.SplitN(below, "/", 3)
+	return filepath.Join(root, filepath.Join(parts[:min(len(parts), 2)]...))
+}
 
 // CheckName reports whether a bot's name can be a folder's and a branch's:
 // invalid_name.

@@ -535,6 +535,31 @@ func TestNoHookRuns(t *testing.T) {
 	nothing(t, p)
 }
 
+func TestTheTopIsFoundByThePlace(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ root, folder, want string }{
+		{root, root + "/demo/fix", root + "/demo/fix"},
+		{root, root + "/demo/fix/a/b", root + "/demo/fix"},
+		{root, root + "/bob", root + "/bob"},
+		{link, root + "/demo/fix/a", root + "/demo/fix"},
+		{root, root, ""},
+		{root, root + "s/demo/fix", ""},
+		{root, "/", ""},
+	} {
+		if got := TopAt(row.root, row.folder); got != row.want {
+			t.Errorf("%s below %s: %q, want %q", row.folder, row.root, got, row.want)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, good := range map[string]bool{

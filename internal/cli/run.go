@@ -158,7 +158,7 @@ func (r *run) composed() (*protocol.Create, error) {
 	if n.worktree {
 		return c, nil // what it reads lies in a folder that is still to be made
 	}
-	return c, r.instruct(c, "")
+	return c, r.instruct(c, nil)
 }
 
 // ownSettings are what the line sets for the bot, and what config.toml does

@@ -92,7 +92,7 @@ func (r *run) settle(ctx context.Context, c *protocol.Create, tree *worktree.Tre
 	if c.Sandbox == protocol.SandboxWorkspace {
 		c.WritableRoots = append(c.WritableRoots, tree.Roots()...)
 	}
-	if err := r.instruct(c, tree.Source()); err != nil {
+	if err := r.instruct(c, tree); err != nil {
 		return err
 	}
 	r.workspace = "" // the bot's own: the folder of the line is what that was made of

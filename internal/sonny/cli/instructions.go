@@ -7,6 +7,7 @@ import (
 
 	"agent/client/instructions"
 	"agent/client/termsafe"
+	"agent/client/worktree"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/skill"
 
@@ -34,12 +35,18 @@ type composedText struct {
 	Role    string       `json:"role,omitempty"`
 	Notice  string       `json:"notice"`
 	Sources []sourceLine `json:"sources"`
+	Left    []leftLine   `json:"not_taken,omitempty"` // AGENTS.md files that were not taken
 }
 
 type sourceLine struct {
 	Layer string `json:"layer"`
 	Path  string `json:"path"` // "" for what is built in
 	Bytes int    `json:"bytes"`
+}
+
+type leftLine struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
 }
 
 func (a *app) instructions(cmd *cobra.Command, role string) error {
@@ -60,6 +67,9 @@ func (a *app) instructions(cmd *cobra.Command, role string) error {
 		for _, s := range c.Sources {
 			out.Sources = append(out.Sources, sourceLine(s))
 		}
+		for _, l := range c.Left {
+			out.Left = append(out.Left, leftLine(l))
+		}
 		return a.printJSON(out)
 	}
 	to := termsafe.NewWriter(a.stdout)
@@ -71,6 +81,9 @@ func (a *app) instructions(cmd *cobra.Command, role string) error {
 	for _, s := range c.Sources {
 		fmt.Fprintf(a.stderr, "%-9s %6d  %s\n", s.Layer, s.Bytes, termsafe.OneLine(cmp.Or(s.Path, "built in")))
 	}
+	for _, l := range c.Left {
+		fmt.Fprintf(a.stderr, "%-9s %6s  %s: %s\n", "not taken", "", termsafe.OneLine(l.Path), termsafe.OneLine(l.Why))
+	}
 	fmt.Fprintf(a.stderr, "%-9s %6d  of %d: %s\n", "all", len(c.Text), instructions.MaxBytes, skill.Notice(c))
 	return err
 }
@@ -79,8 +92,8 @@ func (a *app) instructions(cmd *cobra.Command, role string) error {
 // what holds for its tasks where that is the lead's.
 func compose(w *around, project, role string) (*instructions.Composed, error) {
 	o := skill.Options{
-		Workspace: w.folder.Path, Source: source(w.folder), Project: project, Role: role, Disabled: w.config.Skills.Disabled,
-		OwnOnly: w.own,
+		Workspace: w.folder.Path, Source: source(w.folder), Top: worktree.TopAt(worktree.RootOf(w.target.Store), w.folder.Path),
+		Project: project, Role: role, Disabled: w.config.Skills.Disabled, OwnOnly: w.own,
 	}
 	if role == "lead" {
 		t := &w.config.Tasks
@@ -105,7 +118,10 @@ func parts(c *instructions.Composed) string {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
-		return "the preamble alone"
+		words = []string{"the preamble alone"}
+	}
+	if n := len(c.Left); n > 0 {
+		words = append(words, fmt.Sprintf("%d AGENTS.md not taken: sonny instructions", n))
 	}
 	return strings.Join(words, " · ")
 }

@@ -14,6 +14,7 @@ import (
 	"agent/client/envfile"
 	"agent/client/modelsfile"
 	"agent/internal/sonny/config"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/setup"
@@ -90,7 +91,7 @@ func (a *app) connectProvider(ctx context.Context, w *around, name string, stdin
 	if err != nil {
 		return err
 	}
-	models, err := setup.Try(ctx, agent, p, key)
+	models, err := setup.Try(ctx, agent, pen.Scratch(w.sonny), p, key)
 	if err != nil && !yes {
 		return &protocol.Error{Code: coded(err).Code, Detail: coded(err).Detail + "; nothing was kept (--yes keeps the key all the same)", Cause: err}
 	}
@@ -216,7 +217,7 @@ func (a *app) setupScreen(ctx context.Context, w *around, t screen.Terminal) err
 	first := &screen.FirstRun{
 		Term: t, Keys: m, Version: Version, Facts: a.firstFacts(w),
 		Try: func(ctx context.Context, p setup.Provider, key string) ([]string, error) {
-			return setup.Try(ctx, agent, p, key)
+			return setup.Try(ctx, agent, pen.Scratch(w.sonny), p, key)
 		},
 		Keep:    w.keep,
 		Bedrock: w.bedrock,

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/screen"
 )
@@ -21,7 +22,7 @@ func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool,
 	if w.config.TrustFolders == "always" {
 		return true, nil
 	}
-	files := folderFiles(w.folder.Path, w.folder.Repo.Top)
+	files := folderFiles(w.folder.Path, w.folder.Repo.Top, place.Real(filepath.Dir(w.agent)))
 	if len(files) == 0 {
 		return true, nil
 	}
@@ -52,8 +53,9 @@ func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool,
 const maxFolderFiles = 256
 
 // folderFiles are the files of a folder, and of those above it up to its checkout's top,
-// that agents would read: AGENTS.md, and what lies in .agents.
-func folderFiles(folder, top string) (files []string) {
+// that agents would read: AGENTS.md, and what lies in .agents. The .agents of the home
+// folder, a real path, are the person's own, which bots read whatever folder they work in.
+func folderFiles(folder, top, home string) (files []string) {
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		prefix, err := filepath.Rel(folder, dir)
 		if err != nil {
@@ -62,7 +64,10 @@ func folderFiles(folder, top string) (files []string) {
 		if _, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil {
 			files = append(files, filepath.Join(prefix, "AGENTS.md"))
 		}
-		entries, _ := os.ReadDir(filepath.Join(dir, ".agents")) // what cannot be listed is refused when it is read
+		var entries []os.DirEntry
+		if dir != home {
+			entries, _ = os.ReadDir(filepath.Join(dir, ".agents")) // what cannot be listed is refused when it is read
+		}
 		for _, e := range entries {
 			if len(files) < maxFolderFiles {
 				files = append(files, filepath.Join(prefix, ".agents", e.Name()))

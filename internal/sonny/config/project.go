@@ -68,19 +68,16 @@ var ProjectKeys = []ProjectKey{
 func ProjectFile(folder string) string { return filepath.Join(folder, ".agents", "project.toml") }
 
 // FindProject reads the project.toml of the nearest folder at or above an absolute
-// folder; nil when none has one. Errors are ReadProject's.
+// folder; nil when none has one. The way up ends below a folder that others write, or
+// every sandboxed bot (place.Above). Errors are ReadProject's.
 func FindProject(folder string) (*Project, error) {
-	for {
-		p, err := ReadProject(ProjectFile(folder))
-		if p != nil || err != nil {
+	above, _ := place.Above(folder)
+	for _, dir := range append([]string{folder}, above...) {
+		if p, err := ReadProject(ProjectFile(dir)); p != nil || err != nil {
 			return p, err
 		}
-		above := filepath.Dir(folder)
-		if above == folder {
-			return nil, nil
-		}
-		folder = above
 	}
+	return nil, nil
 }
 
 // ReadProject reads a project.toml; nil when there is none. Errors: project_invalid,

@@ -70,6 +70,28 @@ func TestTheNearestProject(t *testing.T) {
 	}
 }
 
+// A bot that writes a folder above names no project there.
+func TestAProjectThatOthersMayWrite(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	inner := filepath.Join(top, "a", "b")
+	if err := os.MkdirAll(inner, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteProject(filepath.Join(top, "a"), &Project{Name: "theirs"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(top, "a"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := FindProject(inner); p != nil || err != nil {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := FindProject(filepath.Join(top, "a")); err != nil || p == nil || p.Name != "theirs" {
+		t.Errorf("the folder's own: %+v, %v", p, err)
+	}
+}
+
 func TestWriteProject(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

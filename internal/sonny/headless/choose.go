@@ -64,7 +64,7 @@ func (r *run) newest(ctx context.Context) error {
 		return err
 	}
 	i := slices.IndexFunc(all, func(f lead.Found) bool {
-		return f.Folder == r.Folder.Path && !f.Archived && !f.Gone() && f.Kind != lead.KindHome
+		return f.WorksIn(r.Folder.Path) && !f.Archived && !f.Gone() && f.Kind != lead.KindHome && f.Kind != lead.KindTask
 	})
 	if i < 0 {
 		return protocol.Fail(protocol.BotNotFound, "no session works in "+r.Folder.Path+"; without --continue a new one is made")

@@ -257,7 +257,9 @@ func (h *host) lead(ctx context.Context, b *protocol.Bot) (*protocol.Bot, string
 		h.logf("sessions: %v", broken)
 	}
 	for range maxDepth {
-		if s := page.Of(h.ready.Store.Identity, b.ID); s != nil {
+		// A bot's name is its maker's choice, and what was kept of one that the person
+		// opened goes by it.
+		if s := page.Of(h.ready.Store.Identity, b.ID); s != nil && b.CreatedByID == nil {
 			return b, s.Project, nil
 		}
 		if b.CreatedBy == nil || b.CreatedByID == nil {
@@ -273,7 +275,10 @@ func (h *host) lead(ctx context.Context, b *protocol.Bot) (*protocol.Bot, string
 		b = above
 	}
 	project := lead.ProjectOf(b.Name)
-	if project == "" && b.Name != "home" && b.Workspace != nil {
+	if b.CreatedByID != nil {
+		project = "" // its maker is gone, and the name was that one's choice
+	}
+	if project == "" && b.Workspace != nil && lead.KindOf(b, place.Real(h.Home)) != lead.KindHome {
 		if f, err := lead.Locate(ctx, *b.Workspace); err == nil {
 			project, _ = f.ProjectName(page.Projects[f.Home])
 		}

@@ -188,7 +188,7 @@ func (u *updates) allLeads() []lead.Found {
 		return nil
 	}
 	return slices.DeleteFunc(lead.Sessions(u.h.ready.Store.Identity, page, u.world.Records()), func(f lead.Found) bool {
-		return f.Gone() || f.Kind == lead.KindExec
+		return f.Gone() || f.Kind == lead.KindExec || f.Kind == lead.KindTask
 	})
 }
 

@@ -116,4 +116,4 @@ func (f *Folder) Free(project string, bots Names) (name, lead string, taken bool
 }
 
 // holds reports whether a bot works in this folder.
-func (f *Folder) holds(b *protocol.Bot) bool { return b.Workspace != nil && *b.Workspace == f.Path }
+func (f *Folder) holds(b *protocol.Bot) bool { return worksIn(b, f.Path) }

@@ -1,6 +1,7 @@
 package lead
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,13 +18,20 @@ type Found struct {
 // Gone reports whether the bot is no more.
 func (f *Found) Gone() bool { return f.Record == nil }
 
+// WorksIn reports whether the session is one of a folder's: by what was kept of it and,
+// where its bot is there, by the bot's own workspace.
+func (f *Found) WorksIn(folder string) bool {
+	return f.Folder == folder && (f.Gone() || worksIn(f.Record, folder))
+}
+
 // Leads are the leads that work in a folder, the newest used first, archived ones left
 // out (sonny.md 3.2). A lead that no session was kept for is found by its name and its
-// folder, so that a lost book loses none.
+// folder, so that a lost book loses none. None is a bot that a bot made, whatever it is
+// called.
 func Leads(folder string, store string, page *Page, bots []protocol.Bot) []Found {
 	var out []Found
 	for _, f := range Sessions(store, page, bots) {
-		if f.Folder == folder && !f.Archived && (f.Kind == KindLead || f.Kind == KindFork) {
+		if f.WorksIn(folder) && !f.Archived && (f.Kind == KindLead || f.Kind == KindFork) {
 			out = append(out, f)
 		}
 	}
@@ -42,7 +50,11 @@ func Sessions(store string, page *Page, bots []protocol.Bot) []Found {
 		if s.Store != store {
 			continue
 		}
-		out = append(out, Found{Session: s, Record: byID[s.BotID]})
+		f := Found{Session: s, Record: byID[s.BotID]}
+		if !f.Gone() && (s.Kind == KindLead || s.Kind == KindHome) && MadeByBot(f.Record) {
+			f.Kind = KindTask
+		}
+		out = append(out, f)
 		delete(byID, s.BotID)
 	}
 	for i := range bots {
@@ -63,7 +75,50 @@ func Sessions(store string, page *Page, bots []protocol.Bot) []Found {
 
 // looksLikeLead reports whether a bot that nothing is known of is somebody's lead.
 func looksLikeLead(b *protocol.Bot) bool {
-	return b.CreatedByID == nil && !b.Closed && b.Workspace != nil && isLeadOf(b.Name, ProjectOf(b.Name))
+	return !MadeByBot(b) && !b.Closed && b.Workspace != nil && isLeadOf(b.Name, ProjectOf(b.Name))
+}
+
+// MadeByBot reports whether a bot made this one, or one that it was forked from: then its
+// name, its folder and its instructions may be a bot's choice, and tell nothing of whose
+// it is.
+func MadeByBot(b *protocol.Bot) bool { return b.CreatedByID != nil || b.BotMade }
+
+func worksIn(b *protocol.Bot, folder string) bool {
+	return b.Workspace != nil && *b.Workspace == folder
+}
+
+// KindOf is what a bot is that no session was kept for. home is the person's home folder,
+// a real path.
+func KindOf(b *protocol.Bot, home string) Kind {
+	switch {
+	case MadeByBot(b):
+		return KindTask
+	case b.Name == HomeBot && CheckHome(b, home) == nil:
+		return KindHome
+	}
+	return KindLead
+}
+
+// CheckHome refuses a bot of the name home that is not the person's own agent: one that a
+// bot made, or that works elsewhere than in the home folder, a real path. bot_exists,
+// which says how to go on.
+func CheckHome(b *protocol.Bot, home string) error {
+	why := ""
+	switch {
+	case b.CreatedBy != nil:
+		why = *b.CreatedBy + " made it"
+	case MadeByBot(b):
+		why = "a bot made it, or what it was forked from"
+	case b.Workspace == nil:
+		why = "it works in no folder"
+	case *b.Workspace != home:
+		why = "it works in " + *b.Workspace
+	case b.Closed:
+		why = "a program keeps it to itself"
+	default:
+		return nil
+	}
+	return protocol.Fail(protocol.BotExists, fmt.Sprintf("the bot %s is not your own agent: %s; look at it (agent show --bot %[1]s), remove it (agent rm --bot %[1]s), and open sonny home again", HomeBot, why))
 }
 
 // Tasks are the bots under a lead: those that it created, at any depth, and roots that

@@ -195,6 +195,67 @@ func TestBook(t *testing.T) {
 	}
 }
 
+// A bot may give the bots that it makes any name and folder.
+func TestABotPlantsNoLead(t *testing.T) {
+	t.Parallel()
+	made := func(id int64, name string) protocol.Bot {
+		b := bot(id, name, "/src")
+		b.CreatedByID, b.CreatedBy, b.BotMade = pointer(int64(1)), pointer("demo.lead"), true
+		return b
+	}
+	forked := bot(4, "demo.lead-4", "/src") // of one that a bot made
+	forked.BotMade = true
+	later := time.Unix(2000, 0)
+	page := &Page{Sessions: []Session{
+		{Store: "s", BotID: 2, Bot: "demo.lead-2", Folder: "/src", Kind: KindLead, Opened: later}, // the person opened it
+		{Store: "s", BotID: 5, Bot: "other.lead", Folder: "/src", Kind: KindLead, Opened: later},  // it was opened here
+	}}
+	bots := []protocol.Bot{bot(1, "demo.lead", "/src"), made(2, "demo.lead-2"), made(3, "demo.lead-3"), forked, bot(5, "other.lead", "/other")}
+	var got []string
+	for _, f := range Leads("/src", "s", page, bots) {
+		got = append(got, f.Bot)
+	}
+	if diff := cmp.Diff([]string{"demo.lead"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, f := range Sessions("s", page, bots) {
+		if want := map[int64]Kind{1: KindLead, 2: KindTask, 5: KindLead}[f.BotID]; f.Kind != want {
+			t.Errorf("%s is a %s, not a %s", f.Bot, f.Kind, want)
+		}
+	}
+}
+
+func TestWhoseTheHomeBotIs(t *testing.T) {
+	t.Parallel()
+	by := func(b protocol.Bot, change func(*protocol.Bot)) protocol.Bot { change(&b); return b }
+	own := bot(1, "home", "/home/me")
+	for _, c := range []struct {
+		name string
+		bot  protocol.Bot
+		kind Kind
+		says string // "": it is the person's own
+	}{
+		{"the person's own", own, KindHome, ""},
+		{"one that a bot made", by(own, func(b *protocol.Bot) { b.CreatedBy, b.CreatedByID = pointer("demo.lead"), pointer(int64(7)) }), KindTask, "demo.lead made it"},
+		{"one whose maker is gone", by(own, func(b *protocol.Bot) { b.CreatedByID = pointer(int64(7)) }), KindTask, "a bot made it"},
+		{"a fork of one that a bot made", by(own, func(b *protocol.Bot) { b.BotMade = true }), KindTask, "forked"},
+		{"one of another folder", bot(1, "home", "/src"), KindLead, "it works in /src"},
+		{"one of no folder", protocol.Bot{ID: 1, Name: "home"}, KindLead, "no folder"},
+		{"a closed one", by(own, func(b *protocol.Bot) { b.Closed = true }), KindLead, "a program"},
+	} {
+		err := CheckHome(&c.bot, "/home/me")
+		if (err == nil) != (c.says == "") || err != nil && (protocol.CodeOf(err) != protocol.BotExists || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if kind := KindOf(&c.bot, "/home/me"); kind != c.kind {
+			t.Errorf("%s: a %s", c.name, kind)
+		}
+	}
+	if kind := KindOf(pointer(bot(1, "demo.lead", "/home/me")), "/home/me"); kind != KindLead {
+		t.Errorf("a lead in the home folder is a %s", kind)
+	}
+}
+
 func TestTasksOfALead(t *testing.T) {
 	t.Parallel()
 	made := func(id, by int64, name string) protocol.Bot {

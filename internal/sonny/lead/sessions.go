@@ -48,6 +48,7 @@ const (
 	KindFork Kind = "fork"
 	KindHome Kind = "home"
 	KindExec Kind = "exec"
+	KindTask Kind = "task" // a bot that a bot made, and that the person opened
 )
 
 // Before is the confinement that a lead had before look (sonny.md 4).

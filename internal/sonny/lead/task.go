@@ -65,6 +65,7 @@ type TaskStarter struct {
 type TaskText struct {
 	Workspace string
 	Source    string // the top of the checkout that its worktree was made of; "" without one
+	Top       string // of the worktree that Workspace lies in; "" elsewhere
 	Project   string
 	Role      string
 	NoFiles   bool // without the folder's own
@@ -344,7 +345,10 @@ func first(of ...string) string {
 // textOf says for what the task's instructions are composed, when it works in a
 // folder.
 func (s *TaskStarter) textOf(t *TaskStart, workspace string) TaskText {
-	text := TaskText{Workspace: workspace, Project: s.Project, Role: t.Role, NoFiles: s.NoFolderFiles}
+	text := TaskText{
+		Workspace: workspace, Top: worktree.TopAt(worktree.RootOf(s.Store), workspace),
+		Project: s.Project, Role: t.Role, NoFiles: s.NoFolderFiles,
+	}
 	if t.Tree != nil {
 		text.Source = t.Tree.Source
 	}

@@ -15,11 +15,9 @@ import (
 // hidden the skills that the settings disable. It is the one place that says of what.
 func TaskComposer(home string, hidden []string) func(TaskText) (*instructions.Composed, error) {
 	return func(t TaskText) (*instructions.Composed, error) {
-		if t.NoFiles {
-			t.Workspace, t.Source = "/", "" // nothing of the folder's: the person's own files alone
-		}
 		return skill.Compose(skill.Options{
-			Workspace: t.Workspace, Source: t.Source, Home: home, Project: t.Project, Role: t.Role, Disabled: hidden,
+			Workspace: t.Workspace, Source: t.Source, Top: t.Top, Home: home, Project: t.Project, Role: t.Role, Disabled: hidden,
+			OwnOnly: t.NoFiles,
 		})
 	}
 }

@@ -11,6 +11,11 @@ import (
 // maxPastes bounds how many pastes are kept; the oldest go first.
 const maxPastes = 200
 
+// Scratch is where files of a short life are, in Sonny's folder: what an editor has, and
+// what a program gives back. An agent that could change them would write in the person's
+// name.
+func Scratch(dir string) string { return filepath.Join(dir, "scratch") }
+
 // SavePaste keeps a text under pastes/ in Sonny's folder, and returns its path, by which
 // a message can name it.
 func SavePaste(dir, text string, at time.Time) (string, error) {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
+	"agent/internal/place"
 	"agent/internal/sonny/pen"
 )
 
@@ -32,8 +34,9 @@ func (a *App) pastePicture() {
 		return
 	}
 	c.reading++
+	scratch := pen.Scratch(a.o.Kept)
 	do(a, func(ctx context.Context) (*pen.Picture, error) {
-		data, err := clipboardPicture(ctx, os.Getenv, exec.LookPath)
+		data, err := clipboardPicture(ctx, os.Getenv, exec.LookPath, scratch)
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +52,9 @@ func (a *App) pastePicture() {
 }
 
 // clipboardPicture asks the first program that can reach a clipboard. An error says why
-// there is none, and how to attach a picture all the same.
-func clipboardPicture(ctx context.Context, env func(string) string, look func(string) (string, error)) ([]byte, error) {
+// there is none, and how to attach a picture all the same. scratch is where a program that
+// prints nothing writes.
+func clipboardPicture(ctx context.Context, env func(string) string, look func(string) (string, error), scratch string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, clipboardFor)
 	defer cancel()
 	asked := false
@@ -66,7 +70,7 @@ func clipboardPicture(ctx context.Context, env func(string) string, look func(st
 	}
 	if path, err := look("osascript"); err == nil {
 		asked = true
-		if data := fromAppleScript(ctx, path); len(data) > 0 {
+		if data := fromAppleScript(ctx, path, scratch); len(data) > 0 {
 			return data, nil
 		}
 	}
@@ -108,13 +112,13 @@ func (l *limited) Write(b []byte) (int, error) {
 }
 
 // fromAppleScript has the system write the picture to a private file, and reads that.
-func fromAppleScript(ctx context.Context, osascript string) []byte {
-	dir, err := os.MkdirTemp("", "sonny")
+func fromAppleScript(ctx context.Context, osascript, scratch string) []byte {
+	dir, err := place.NewScratch(scratch)
 	if err != nil {
 		return nil
 	}
-	defer os.RemoveAll(dir)
-	path := dir + "/clipboard.png"
+	defer dir.Close()
+	path := filepath.Join(dir.Path, "clipboard.png")
 	script := `on run argv
 set f to open for access POSIX file (item 1 of argv) with write permission
 write (the clipboard as «class PNGf») to f

@@ -38,10 +38,14 @@ var commandsPanel = feature{
 // readCommands reads the commands of the folder on screen, beside the loop.
 func (a *App) readCommands() {
 	folder := a.workspace(a.at())
+	own := a.o.Own && folder == a.o.Folder.Path
 	do(a, func(context.Context) ([]skill.Command, error) {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return nil, err
+		}
+		if own { // it was opened without its files
+			return skill.Commands(home, home)
 		}
 		return skill.Commands(folder, home)
 	}, func(list []skill.Command, err error) {

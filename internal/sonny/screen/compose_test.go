@@ -3,9 +3,11 @@ package screen_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -433,9 +435,20 @@ func TestEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	left := filepath.Join(h.Path(".agent", "sonny"), "scratch", "left", "message.md")
+	if err := os.MkdirAll(filepath.Dir(left), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(left, []byte("a draft"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Run("SO-38 F14 the draft in the editor, back unsent", func(t *testing.T) {
 		s := h.With("EDITOR="+script).In(dir).Tmux(80, 24, "sonny", "--no-motion", "--theme", "none")
 		s.WaitFor("1 AGENTS.md")
+		h.Until("what a crash left is removed", func() bool {
+			_, err := os.Lstat(left)
+			return errors.Is(err, fs.ErrNotExist)
+		})
 		s.Type("ab")
 		holds(s, "ab")
 		s.Keys("C-g")
@@ -453,6 +466,9 @@ func TestEditor(t *testing.T) {
 		}
 		if _, err := os.Lstat(path); err == nil {
 			t.Error("the file is still there")
+		}
+		if !strings.HasPrefix(path, h.Path(".agent", "sonny")+"/") {
+			t.Errorf("it was %s, which sandboxed agents may write", path)
 		}
 		draftSaved(h, "abzz")
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"agent/internal/place"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
@@ -59,14 +60,15 @@ func editorOf(setting string, env func(string) string) []string {
 	return nil
 }
 
-// edit has the editor change a text, in a private file that is gone afterwards.
+// edit has the editor change a text, in a private file that is gone afterwards and that
+// no agent reaches.
 func (a *App) edit(argv []string, text string) (string, error) {
-	dir, err := os.MkdirTemp("", "sonny")
+	dir, err := place.NewScratch(pen.Scratch(a.o.Kept))
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "message.md")
+	defer dir.Close()
+	path := filepath.Join(dir.Path, "message.md")
 	if err := place.CreatePrivate(path, []byte(text)); err != nil {
 		return "", err
 	}

@@ -2,12 +2,14 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"agent/internal/place"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
@@ -26,10 +28,13 @@ var pictureKeys = feature{
 	actions: map[string]func(*App){"paste_picture": (*App).pastePicture},
 }
 
-// cleanPictures takes away what was attached long ago.
+// cleanPictures takes away what was attached long ago, and what a crash left of an edit.
 func (a *App) cleanPictures() {
 	now := a.o.Now()
-	do(a, func(context.Context) (struct{}, error) { return struct{}{}, a.pen.pictures.Clean(now) },
+	scratch := pen.Scratch(a.o.Kept)
+	do(a, func(context.Context) (struct{}, error) {
+		return struct{}{}, errors.Join(a.pen.pictures.Clean(now), place.SweepScratch(scratch))
+	},
 		func(_ struct{}, err error) {
 			if err != nil {
 				a.notes.fail(err)

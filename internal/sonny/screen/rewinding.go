@@ -173,6 +173,10 @@ func (a *App) makeLike(s *session, prompt string, stop bool) error {
 	if record == nil {
 		return noBot(s.bot)
 	}
+	if lead.MadeByBot(record) {
+		// Of a bot without a maker the judge takes the instructions for the person's own.
+		return protocol.Fail("failed", s.bot+" was made by a bot, and its instructions may be that one's words: go back to a later message, which forks it, or start a lead of your own with /new")
+	}
 	project, name, _, err := a.o.Folder.Free(lead.ProjectOf(s.bot), a.recordOf)
 	if err != nil {
 		return err

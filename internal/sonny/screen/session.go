@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"agent/internal/place"
 	"agent/internal/rules"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/pen"
@@ -114,7 +115,7 @@ func (s *session) name() string {
 func (s *session) keep(a *App) {
 	now, seenAt := a.o.Clock(), a.o.Now()
 	store := a.ready.Store.Identity
-	before := &seen{now: seenAt}
+	before, made := &seen{now: seenAt}, a.unkept(s)
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
 		err := a.o.Book.Change(func(p *lead.Page) error {
@@ -124,10 +125,8 @@ func (s *session) keep(a *App) {
 				kept = *old
 				return nil
 			}
-			kept = lead.Session{
-				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now, SeenAt: seenAt,
-			}
+			kept = made
+			kept.Opened, kept.SeenAt = now, seenAt
 			p.Put(kept)
 			return nil
 		})
@@ -140,6 +139,21 @@ func (s *session) keep(a *App) {
 		s.kept, s.seen = kept, before
 		s.tellSince(a)
 	})
+}
+
+// unkept is what is known of a session of which nothing was kept: by its bot's record,
+// since it may be another folder's, or a task.
+func (a *App) unkept(s *session) lead.Session {
+	kept := lead.Session{
+		Store: a.ready.Store.Identity, BotID: s.id, Bot: s.bot, Folder: a.workspace(s), Project: lead.ProjectOf(s.bot), Kind: a.o.Kind,
+	}
+	if kept.Folder == a.o.Folder.Path {
+		kept.Repo = a.o.Folder.Repo
+	}
+	if record := a.recordOf(s.bot); record != nil {
+		kept.Kind = lead.KindOf(record, place.Real(a.o.Home))
+	}
+	return kept
 }
 
 // loadedPart is a part of a history as it was read.

@@ -101,9 +101,14 @@ func (a *App) nameLead(page *lead.Page) error {
 	return nil
 }
 
-// openHome opens the person's own agent, or the start screen for it.
+// openHome opens the person's own agent, or the start screen for it. A bot that only has
+// its name is not opened, and nothing takes its place (sonny.md 3.6).
 func (a *App) openHome() {
 	if b := a.world.Bot(lead.HomeBot); b != nil {
+		if err := lead.CheckHome(&b.Record, a.o.Folder.Path); err != nil {
+			a.start.failed = err
+			return
+		}
 		a.openSession(b.Record.Name, b.Record.ID)
 		return
 	}

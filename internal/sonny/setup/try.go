@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/internal/place"
 	"agent/protocol"
 )
 
@@ -27,18 +28,19 @@ func (r Refused) Error() string { return r.Err.Error() }
 func (r Refused) Unwrap() error { return r.Err }
 
 // Try asks a provider for its models with a key: by a throwaway daemon on standard input
-// and output, with a store in a temporary folder and that key alone in its environment.
+// and output, with a store in a private folder of scratch, which no agent writes, and
+// that key alone in its environment.
 // A Refused is the provider's own no; any other error says that it could not be asked.
-func Try(ctx context.Context, agent string, p Provider, key string) (models []string, err error) {
+func Try(ctx context.Context, agent, scratch string, p Provider, key string) (models []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tryFor)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "sonny-try-")
+	dir, err := place.NewScratch(scratch)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	env := append(PlainEnv(dir), p.Variable+"="+key)
-	c, end, err := Throwaway(ctx, agent, dir, env, "--provider="+p.Name)
+	defer dir.Close()
+	env := append(PlainEnv(dir.Path), p.Variable+"="+key)
+	c, end, err := Throwaway(ctx, agent, dir.Path, env, "--provider="+p.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,7 @@ func (t Tasks) standing() string {
 type Options struct {
 	Workspace string // the bot's folder; absolute
 	Source    string // of a bot in a worktree, the top of the checkout that it was made of
+	Top       string // of the worktree that it works in, where that is one of those made for bots
 	Home      string // "" for the person's home folder
 	Project   string // whose memory is read; "" for that of the folder
 	Role      string // "" for none; lead, home and cleanup are built in
@@ -67,7 +68,7 @@ type Options struct {
 // those of instructions.Compose.
 func Compose(o Options) (*instructions.Composed, error) {
 	of := instructions.Options{
-		Workspace: o.Workspace, Source: o.Source, Home: o.Home, Project: o.Project, Role: o.Role,
+		Workspace: o.Workspace, Source: o.Source, Top: o.Top, Home: o.Home, Project: o.Project, Role: o.Role,
 		BuiltIn: BuiltInRoles(), HiddenSkills: o.Disabled, OwnOnly: o.OwnOnly, Now: o.Now,
 	}
 	if o.Tasks != nil {
