@@ -127,8 +127,9 @@ type App struct {
 	notes   notices
 	lost    *live.Lost
 	answers answers // the approvals' panel
-	kin     kin     // the tasks of the bot on screen
-	branch  string  // of the folder's checkout, with * when something is changed
+	rail    rail
+	kin     kin    // the tasks of the bot on screen
+	branch  string // of the folder's checkout, with * when something is changed
 
 	judging   judging
 	reading   bool // the open questions

@@ -33,6 +33,7 @@ func features() []feature {
 		modelCommands,
 		noticeCommands,
 		paneCommands,
+		railKeys,
 		switchCommands,
 		taskCommands,
 		mergeCommands,

@@ -52,7 +52,6 @@ type session struct {
 	moving  bool               // messages are being taken out of line
 	mine    map[string]message // what was sent here, by request
 	order   []string           // of mine
-	turns   int64
 	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
@@ -103,10 +102,26 @@ func (s *session) name() string {
 	return s.bot
 }
 
+// turnWords say how many turns there were, as far as they are loaded.
+func (s *session) turnWords() string {
+	words := plural(len(s.about), "turn", "turns")
+	if !s.whole {
+		words += " and more"
+	}
+	return words
+}
+
 // keep notes in the book that the session was opened.
 func (s *session) keep(a *App) {
 	now := a.o.Clock()
 	store := a.ready.Store.Identity
+	folder, kind := a.o.Folder.Path, a.o.Kind
+	if b := a.recordOf(s.bot); b != nil {
+		if b.Workspace != nil {
+			folder = *b.Workspace
+		}
+		kind = lead.KindOf(b, kind)
+	}
 	do(a, func(context.Context) (lead.Session, error) {
 		var kept lead.Session
 		err := a.o.Book.Change(func(p *lead.Page) error {
@@ -116,8 +131,8 @@ func (s *session) keep(a *App) {
 				return nil
 			}
 			kept = lead.Session{
-				Store: store, BotID: s.id, Bot: s.bot, Folder: a.o.Folder.Path, Project: lead.ProjectOf(s.bot),
-				Kind: a.o.Kind, Repo: a.o.Folder.Repo, Opened: now,
+				Store: store, BotID: s.id, Bot: s.bot, Folder: folder, Project: lead.ProjectOf(s.bot),
+				Kind: kind, Repo: a.o.Folder.Repo, Opened: now,
 			}
 			p.Put(kept)
 			return nil
@@ -129,6 +144,9 @@ func (s *session) keep(a *App) {
 			return
 		}
 		s.kept = kept
+		if s == a.session {
+			a.keepRail()
+		}
 	})
 }
 
@@ -287,7 +305,6 @@ func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
 			from = t.From.Bot
 		}
 		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
-		s.turns = max(s.turns, t.Turn)
 	}
 	for i, n := range p.nodes {
 		s.nodes[n.Node] = true
@@ -411,7 +428,6 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 			}
 			s.about[e.Turn] = about
 		}
-		s.turns = max(s.turns, e.Turn)
 	case protocol.KindTurnFinished:
 		s.ended(a, e)
 	}
