@@ -29,9 +29,8 @@ const maxEdited = 16 << 20
 // openEditor hands the draft to the editor and takes back what it saved, unsent. Nothing
 // is drawn meanwhile: the terminal is the editor's. What fails changes nothing.
 func (a *App) openEditor() {
-	argv := editorOf(a.o.Editor, os.Getenv)
+	argv := a.editor()
 	if len(argv) == 0 {
-		a.notes.say("no editor is set: $VISUAL, $EDITOR, or tui.editor")
 		return
 	}
 	c := a.composing()
@@ -47,6 +46,15 @@ func (a *App) openEditor() {
 		}
 		c.e().SetDraft(d)
 	}
+}
+
+// editor is the editor's command; where none is set that is said.
+func (a *App) editor() []string {
+	argv := editorOf(a.o.Editor, os.Getenv)
+	if len(argv) == 0 {
+		a.notes.say("no editor is set: $VISUAL, $EDITOR, or tui.editor")
+	}
+	return argv
 }
 
 // editorOf is the editor's command: of the setting, else of the environment.

@@ -16,6 +16,7 @@ type listPanel struct {
 	right func() string // at the right of the title; nil for none
 	empty string        // what stands there when no row does
 	head  text.Line     // above the rows; without spans: none
+	waits string        // stands there while the rows are on their way; "": they are here
 
 	// rows are all rows, computed anew for each frame, so that the list is never old.
 	rows func(a *App) []listRow
@@ -149,7 +150,7 @@ func (p *listPanel) view(a *App, c term.Canvas) {
 		y++
 	}
 	if len(rows) == 0 {
-		c.Put(2, y, text.Of(text.Dim, p.empty), w-2)
+		c.Put(2, y, text.Of(text.Dim, p.without()), w-2)
 		y++
 	}
 	for i, line := range detail {
@@ -157,6 +158,14 @@ func (p *listPanel) view(a *App, c term.Canvas) {
 			c.Put(2, y+1+i, line.Cut(w-4), w-2)
 		}
 	}
+}
+
+// without is what stands in a list that has no rows.
+func (p *listPanel) without() string {
+	if p.waits != "" {
+		return p.waits
+	}
+	return p.empty
 }
 
 // scroll keeps the row at hand in view.

@@ -59,7 +59,7 @@ func TestPictures(t *testing.T) {
 
 	t.Run("rail", func(t *testing.T) {
 		t.Parallel()
-		h, dir := demo(t)
+		h, dir := demo(t, settings("task_updates = false\n"))
 		h.Write("demo/session.go", "package session\n\nvar ttl = 0\n")
 		wide := like
 		wide.Width = 160

@@ -23,7 +23,7 @@ func onRow(screen, text string) (x, y int) {
 func made(t *testing.T, h *sonnytest.Home, bot, dir, message string) {
 	t.Helper()
 	c := h.Client()
-	if _, err := c.Create(t.Context(), &protocol.Create{Bot: bot, Model: "scripted/sonny", Instructions: "Be brief.", Workspace: dir}); err != nil {
+	if _, err := c.Create(t.Context(), &protocol.Create{Bot: bot, Model: "scripted/sonny", Instructions: "Be brief.", Workspace: dir, Tools: []string{"shell"}, Sandbox: protocol.SandboxFull}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Submit(t.Context(), &protocol.Submit{Bot: bot, Prompt: message, RequestID: "first"}); err != nil {
@@ -39,7 +39,7 @@ func headless(screen string) string {
 
 func TestRail(t *testing.T) {
 	t.Parallel()
-	h, dir := demo(t, settings("row = \"full\"\n"))
+	h, dir := demo(t, settings("row = \"full\"\ntask_updates = false\n"))
 	s := openAt(h, dir, 160, 48)
 	s.WaitFor("1 AGENTS.md")
 	send(s, "say: the words of the lead")

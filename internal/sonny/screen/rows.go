@@ -204,5 +204,6 @@ func (s *session) note(a *App, change func(*lead.Session)) {
 		if err != nil {
 			a.notes.fail(err)
 		}
+		a.rail.read(a)
 	})
 }
