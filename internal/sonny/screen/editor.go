@@ -78,7 +78,7 @@ func (a *App) edit(argv []string, text string) (string, error) {
 	if err := place.CreatePrivate(path, []byte(text)); err != nil {
 		return "", err
 	}
-	if err := a.lend(exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)); err != nil {
+	if err := a.lendEditor(exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)); err != nil {
 		return "", err
 	}
 	data, _, err := place.ReadOwn(path, maxEdited)
@@ -91,7 +91,8 @@ func (a *App) edit(argv []string, text string) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), nil
 }
 
-// lend gives the terminal to a program until it ends.
+// lend gives the terminal to a program until it ends. The error is the program's, or says
+// that the terminal did not come back.
 func (a *App) lend(cmd *exec.Cmd) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	a.o.Term.Suspend()
@@ -101,8 +102,13 @@ func (a *App) lend(cmd *exec.Cmd) error {
 		return err
 	}
 	a.o.Term.Redraw()
-	if ran != nil {
-		return fmt.Errorf("%s: %w; set VISUAL or tui.editor to another editor", cmd.Args[0], ran)
+	return ran
+}
+
+// lendEditor gives the terminal to the person's editor.
+func (a *App) lendEditor(cmd *exec.Cmd) error {
+	if err := a.lend(cmd); err != nil {
+		return fmt.Errorf("%s: %w; set VISUAL or tui.editor to another editor", cmd.Args[0], err)
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func TestRulesPanel(t *testing.T) {
 		atHand(s, "git push origin")
 		s.Keys("Tab")
 		s.WaitFor("session.rules:1")
+		if now := bots(t, h)[0].Rules; now == nil || now.Digest == lead.Rules.Digest {
+			t.Errorf("the lead goes by %+v, as before", now)
+		}
 		if strings.Contains(everywhere(), `"push"`) || !strings.Contains(session(), `"git", "push", "origin"`) {
 			t.Errorf("everywhere:\n%s\nin the session:\n%s", everywhere(), session())
 		}

@@ -22,6 +22,8 @@ type listPanel struct {
 	rows func(a *App) []listRow
 	// keys act on the row at hand. One that returns true closes the panel.
 	keys map[string]func(a *App, row listRow) bool
+	// free are keys that act on no row, and so in an empty list too.
+	free map[string]func(a *App)
 	// detail is shown below the rows; nil for none.
 	detail func(a *App, row listRow, w int) []text.Line
 	hint   []string
@@ -224,21 +226,22 @@ func (p *listPanel) key(a *App, k term.Key) (closed bool) {
 		p.filter = nil
 		return false
 	}
-	if do := p.bound(a, k); do != nil && at >= 0 {
-		return do(a, rows[at])
+	for _, name := range p.names(a, k) {
+		if do := p.free[name]; do != nil {
+			do(a)
+			return false
+		}
+		if do := p.keys[name]; do != nil && at >= 0 {
+			return do(a, rows[at])
+		}
 	}
 	return k.Name == "esc"
 }
 
-// bound is what a key does in this list: by the action that the key map has for it
-// here, or by the key's own name.
-func (p *listPanel) bound(a *App, k term.Key) func(*App, listRow) bool {
-	for _, name := range a.o.Keys.Find(k.Name, keys.State{Panel: p.name}, keys.Panel, keys.Picker) {
-		if do := p.keys[name]; do != nil {
-			return do
-		}
-	}
-	return p.keys[k.Name]
+// names are what a key may be called in this list: the actions that the key map has for
+// it here, and its own name.
+func (p *listPanel) names(a *App, k term.Key) []string {
+	return append(a.o.Keys.Find(k.Name, keys.State{Panel: p.name}, keys.Panel, keys.Picker), k.Name)
 }
 
 // typed takes a key while the filter has the keyboard: letters are the filter's, Enter

@@ -134,13 +134,13 @@ func (a *App) openSessions(filter string) {
 	p.rows = func(a *App) []listRow { return p.list(a) }
 	p.detail = func(a *App, r listRow, w int) []text.Line { return p.folderOf(a, r) }
 	p.keys = map[string]func(*App, listRow) bool{
-		"enter":            func(a *App, r listRow) bool { return p.open(a, r) },
-		"session_archive":  func(a *App, r listRow) bool { p.archive(a, r); return false },
-		"session_archived": func(a *App, r listRow) bool { p.archived = !p.archived; return false },
-		"session_rename":   func(a *App, r listRow) bool { p.rename(a, r); return false },
-		"session_fork":     func(a *App, r listRow) bool { p.fork(a, r); return false },
-		"session_delete":   func(a *App, r listRow) bool { p.remove(a, r); return false },
+		"enter":           func(a *App, r listRow) bool { return p.open(a, r) },
+		"session_archive": func(a *App, r listRow) bool { p.archive(a, r); return false },
+		"session_rename":  func(a *App, r listRow) bool { p.rename(a, r); return false },
+		"session_fork":    func(a *App, r listRow) bool { p.fork(a, r); return false },
+		"session_delete":  func(a *App, r listRow) bool { p.remove(a, r); return false },
 	}
+	p.free = map[string]func(*App){"session_archived": func(*App) { p.archived = !p.archived }}
 	if filter != "" {
 		p.filter = &composer{}
 		p.filter.set(filter)
