@@ -111,7 +111,7 @@ func (a *App) sandboxCommand(mode string) error {
 	}
 	set := func(a *App) {
 		if a.session == nil {
-			a.o.Settings.Sandbox = mode
+			a.forNewLead(func(s *lead.Settings) { s.Sandbox = mode })
 			return
 		}
 		place := &protocol.Configure{Sandbox: protocol.Set(mode)}
@@ -134,7 +134,7 @@ func (a *App) networkCommand(word string) error {
 		return protocol.Fail(protocol.UsageError, "/network on, or /network off")
 	}
 	if a.session == nil {
-		a.o.Settings.Network = on
+		a.forNewLead(func(s *lead.Settings) { s.Network = on })
 		return nil
 	}
 	a.change(a.session, nil, &protocol.Configure{Network: protocol.Set(on)}, "network "+word)
@@ -149,7 +149,7 @@ func (a *App) writableCommand(path string) error {
 	}
 	b := a.bot()
 	if b == nil {
-		a.o.Settings.WritableRoots = append(slices.Clone(a.o.Settings.WritableRoots), folder)
+		a.alsoWritable(folder)
 		return nil
 	}
 	if b.Record.Sandbox != protocol.SandboxWorkspace {

@@ -115,7 +115,7 @@ func (a *App) setRow(row lead.Row) { a.changeRow(row, false) }
 func (a *App) changeRow(row lead.Row, tasks bool) {
 	s, b := a.session, a.bot()
 	if s == nil || b == nil {
-		a.o.Settings.Row, a.o.Settings.Sandbox = row, ""
+		a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = row, "" })
 		return
 	}
 	gates := row.Gates(toolsOf(&b.Record), &a.o.Settings)
