@@ -205,5 +205,8 @@ func (s *session) note(a *App, change func(*lead.Session)) {
 			a.notes.fail(err)
 		}
 		a.rail.read(a)
+		if p, open := a.panel.(*sessionsPanel); open {
+			p.read(a)
+		}
 	})
 }
