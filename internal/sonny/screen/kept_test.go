@@ -23,7 +23,7 @@ func atHand(s screen, text string) {
 
 func TestRulesPanel(t *testing.T) {
 	t.Parallel()
-	h, dir := demo(t)
+	h, dir := demo(t, settings("row = \"manual\"\n"))
 	h.Write(".agent/rules/own.rules", "prefix_rule(pattern=[\"make\", [\"lint\", \"test\"]], decision=\"prompt\", justification=\"it takes long\")\n")
 	for _, words := range []string{"git push origin", "npm publish"} {
 		if ran := h.Sonny(append([]string{"rules", "add", "allow"}, strings.Fields(words)...)...); ran.Exit != 0 {

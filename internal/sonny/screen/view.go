@@ -34,16 +34,6 @@ const (
 	leastBeside = 30  // cells that a transcript has beside the side pane; with less the pane covers it
 )
 
-// top is the body's first row.
-func (l layout) top() (y int) {
-	for _, above := range []bool{l.header, l.rules} {
-		if above {
-			y++
-		}
-	}
-	return y
-}
-
 // place gives each region its rows.
 func (a *App) place(w, h int) layout {
 	l := layout{header: h >= 10, rules: h >= 10, keys: h >= 16}
