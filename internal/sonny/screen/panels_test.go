@@ -32,6 +32,10 @@ func TestEveryPanel(t *testing.T) {
 			{"/theme", "── themes"},
 			{"/status", "── status"},
 			{"/context", "── status"},
+			{"/rules", "── command rules"},
+			{"/screen", "── screen"},
+			{"/plan", "── plan of"},
+			{"/doctor", "── doctor"},
 			{"/model", "── "},
 		} {
 			s.Type(p.command)
