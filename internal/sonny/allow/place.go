@@ -122,6 +122,51 @@ func (p Place) Change(r Reach, bot int64, change func(text string) (string, erro
 	return place.WritePrivate(path, []byte(text))
 }
 
+// Remove takes out a rule that Add wrote, whatever it says of why. It reports whether
+// there was one.
+func (p Place) Remove(r Reach, bot int64, rule Rule) (found bool, err error) {
+	beginning := rule.Beginning()
+	err = p.Change(r, bot, func(text string) (string, error) {
+		lines := strings.SplitAfter(text, "\n")
+		kept := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+			rest, ok := strings.CutPrefix(line, beginning)
+			return ok && (strings.HasPrefix(rest, ")") || strings.HasPrefix(rest, ", justification="))
+		})
+		found = len(kept) < len(lines)
+		return strings.Join(kept, ""), nil
+	})
+	return found && err == nil, err
+}
+
+// Move writes a rule for the other reach and takes it out of this one. Where the second
+// fails it stands in both.
+func (p Place) Move(from Reach, bot int64, rule Rule) error {
+	if err := p.Add(from.Other(), bot, rule); err != nil {
+		return err
+	}
+	_, err := p.Remove(from, bot, rule)
+	return err
+}
+
+// Written is a rule as Add writes it, and the reach whose file it stands in; false for
+// one that the person wrote otherwise or elsewhere.
+func Written(r *rules.Rule) (Rule, Reach, bool) {
+	out := Rule{Decision: r.Decision.String(), Why: r.Justification}
+	for _, alternatives := range r.Pattern {
+		if len(alternatives) != 1 {
+			return Rule{}, 0, false
+		}
+		out.Words = append(out.Words, alternatives[0])
+	}
+	switch r.File {
+	case everywhereFile:
+		return out, Everywhere, true
+	case sessionName:
+		return out, Session, true
+	}
+	return Rule{}, 0, false
+}
+
 // wouldRead refuses a file's new text with which a bot's rules would not be read.
 func (p Place) wouldRead(r Reach, bot int64, text string) error {
 	name := everywhereFile

@@ -39,7 +39,8 @@ type around struct {
 	tmux    term.Tmux // around the screen; asked for that alone
 	guard   *crash.Guard
 	mode    screen.Mode
-	why     string // of the plain mode: what it was chosen by; "" once that was said
+	again   screen.Mode // asked for on the screen; "": the settings decide
+	why     string      // of the plain mode: what it was chosen by; "" once that was said
 }
 
 // look finds out. folder "" is the current one, or that of --cd.

@@ -50,7 +50,7 @@ func (a *app) doctor(ctx context.Context, o doctor.Options, fix bool) error {
 			return err
 		}
 	}
-	if err := a.examined(ctx, &o); err != nil {
+	if err := a.examined(ctx, &o, ""); err != nil {
 		return err
 	}
 	d := doctor.Open(ctx, o)
@@ -100,8 +100,9 @@ func (a *app) sayReport(r *doctor.Report) error {
 }
 
 // examined is what doctor looks at: as look gives it to other verbs, but that nothing is
-// made and what is wrong is no reason to stop.
-func (a *app) examined(ctx context.Context, o *doctor.Options) (err error) {
+// made and what is wrong is no reason to stop. folder "" is the current one, or that of
+// --cd.
+func (a *app) examined(ctx context.Context, o *doctor.Options, folder string) (err error) {
 	if o.Home, err = place.Home(); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (a *app) examined(ctx context.Context, o *doctor.Options) (err error) {
 	}
 	o.Version, o.Environ, o.Companions, o.Editor = Version, os.Environ(), companionNames, a.editor()
 	home := o.Home
-	if f, err := a.locate(ctx, ""); err == nil {
+	if f, err := a.locate(ctx, folder); err == nil {
 		o.Folder, o.Repo, home = f.Path, f.Repo, f.Home
 	} else if o.Folder, err = os.Getwd(); err != nil {
 		return err
@@ -155,5 +156,26 @@ func (a *app) askTerminal(c *config.Config, tmux term.Tmux) (*doctor.Terminal, e
 		return nil, err
 	}
 	defer t.Close()
-	return &doctor.Terminal{Features: t.Features(), Depth: depth, UTF8: utf8Locale(), Wide: c.TUI.AmbiguousWide}, nil
+	return a.terminalOf(t, c), nil
+}
+
+// terminalOf is what a terminal that is open said of itself.
+func (a *app) terminalOf(t *term.Terminal, c *config.Config) *doctor.Terminal {
+	return &doctor.Terminal{
+		Features: t.Features(), Depth: theme.DepthOf(os.Getenv, a.flags.noColor), UTF8: utf8Locale(), Wide: c.TUI.AmbiguousWide,
+	}
+}
+
+// checks are doctor's for the screen, which has the terminal.
+func (a *app) checks(w *around, t *term.Terminal) func(context.Context) (*doctor.Report, error) {
+	return func(ctx context.Context) (*doctor.Report, error) {
+		var o doctor.Options
+		if err := a.examined(ctx, &o, w.folder.Path); err != nil {
+			return nil, err
+		}
+		o.Terminal = func() (*doctor.Terminal, error) { return a.terminalOf(t, o.Config), nil }
+		d := doctor.Open(ctx, o)
+		defer d.Close()
+		return d.Run(ctx), ctx.Err()
+	}
 }

@@ -39,6 +39,9 @@ func (a *app) openTerminal(w *around) (t *term.Terminal, err error) {
 	if w.mode, w.why, err = mode(w.config, os.Getenv); err != nil {
 		return nil, err
 	}
+	if w.again != "" {
+		w.mode, w.why = w.again, "/screen "+string(w.again)
+	}
 	w.guard = &crash.Guard{Dir: w.sonny, Version: Version, Out: a.stderr}
 	o := a.terminal(w)
 	o.Crashed = w.guard.Catch

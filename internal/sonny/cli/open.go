@@ -68,24 +68,34 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
+	for {
+		sitting, err := a.drawn(ctx, w, o, kind)
+		if err != nil || sitting == nil {
+			return err
+		}
+		if sitting.Again == "" {
+			a.sayLeft(sitting, w.config.Usage.ShowCost)
+			return nil
+		}
+		w.again, o = sitting.Again, opening{bot: sitting.Bot}
+	}
+}
+
+// drawn opens the terminal for the way to draw that holds, and runs the screen on it.
+func (a *app) drawn(ctx context.Context, w *around, o opening, kind lead.Kind) (*screen.Sitting, error) {
 	t, err := a.openTerminal(w)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.guard.Watch()()
-	sitting, err := func() (*screen.Sitting, error) {
-		defer w.guard.Catch()
-		defer t.Close()
+	defer w.guard.Catch()
+	defer t.Close()
+	if w.again == "" {
 		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
 			return nil, err
 		}
-		return a.sit(ctx, w, t, o, kind)
-	}()
-	if err != nil || sitting == nil {
-		return err
 	}
-	a.sayLeft(sitting, w.config.Usage.ShowCost)
-	return nil
+	return a.sit(ctx, w, t, o, kind)
 }
 
 // askFirst asks what must be known before anything of the folder is read or a daemon is
@@ -136,6 +146,11 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 			_, _, err = link.Client.Start(ctx, s)
 		}
 		return err
+	}
+	options.Doctor = a.checks(w, t)
+	options.Fresh = options.Fresh && o.bot == ""
+	if self, err := os.Executable(); err == nil {
+		options.Self = []string{self}
 	}
 	options.Look = a.looks(w, t)
 	options.Home, options.Config = filepath.Dir(w.agent), w.path

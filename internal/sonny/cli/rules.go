@@ -152,19 +152,12 @@ func (a *app) rulesRemove(decision string, words []string) error {
 	if err != nil {
 		return err
 	}
-	beginning := allow.Rule{Decision: decision, Words: words}.Beginning()
-	return place.Change(allow.Everywhere, 0, func(text string) (string, error) {
-		lines := strings.SplitAfter(text, "\n")
-		kept := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
-			rest, ok := strings.CutPrefix(line, beginning)
-			return ok && (strings.HasPrefix(rest, ")") || strings.HasPrefix(rest, ", justification="))
-		})
-		if len(kept) == len(lines) {
-			return "", usagef("%s holds no rule %s %s; sonny rules list says where each stands, and other files are yours to edit",
-				place.File(allow.Everywhere, 0), decision, strings.Join(words, " "))
-		}
-		return strings.Join(kept, ""), nil
-	})
+	found, err := place.Remove(allow.Everywhere, 0, allow.Rule{Decision: decision, Words: words})
+	if err == nil && !found {
+		return usagef("%s holds no rule %s %s; sonny rules list says where each stands, and other files are yours to edit",
+			place.File(allow.Everywhere, 0), decision, strings.Join(words, " "))
+	}
+	return err
 }
 
 // shownDecision is the answer of rules test --json.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"agent/internal/sonny/export"
 	"agent/internal/sonny/sonnytest"
 	"agent/protocol"
 )
@@ -189,7 +190,7 @@ func TestSessions(t *testing.T) {
 		}
 		var kinds []string
 		for line := range strings.Lines(ok(t, h, "sessions", "export", first, "--format", "json", "--tools", "full")) {
-			kinds = append(kinds, parsed[exported](t, line).Kind)
+			kinds = append(kinds, parsed[export.Line](t, line).Kind)
 		}
 		if want := []string{"user", "tool_call", "tool_result", "assistant"}; !slices.Equal(kinds, want) {
 			t.Errorf("%v", kinds)

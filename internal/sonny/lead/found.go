@@ -2,6 +2,7 @@ package lead
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -47,7 +48,7 @@ func Sessions(store string, page *Page, bots []protocol.Bot) []Found {
 	}
 	var out []Found
 	for _, s := range page.Sessions {
-		if s.Store != store {
+		if s.Store != store || s.Kind == KindTask {
 			continue
 		}
 		f := Found{Session: s, Record: byID[s.BotID]}
@@ -87,11 +88,12 @@ func worksIn(b *protocol.Bot, folder string) bool {
 	return b.Workspace != nil && *b.Workspace == folder
 }
 
-// KindOf is what a bot is that no session was kept for. home is the person's home folder,
-// a real path.
+// KindOf is what a bot is that no session was kept for: one that a bot made, or a root
+// that is named as a project's, is a task. home is the person's home folder, a real path.
 func KindOf(b *protocol.Bot, home string) Kind {
+	project := ProjectOf(b.Name)
 	switch {
-	case MadeByBot(b):
+	case MadeByBot(b), strings.HasPrefix(b.Name, project+".") && !isLeadOf(b.Name, project):
 		return KindTask
 	case b.Name == HomeBot && CheckHome(b, home) == nil:
 		return KindHome
@@ -121,29 +123,92 @@ func CheckHome(b *protocol.Bot, home string) error {
 	return protocol.Fail(protocol.BotExists, fmt.Sprintf("the bot %s is not your own agent: %s; look at it (agent show --bot %[1]s), remove it (agent rm --bot %[1]s), and open sonny home again", HomeBot, why))
 }
 
-// Tasks are the bots under a lead: those that it created, at any depth, and roots that
-// are named as its project's (sonny.md 5.3). hidden are the ids that are sessions of
-// their own: forks and side chats.
+// Head is a bot at the top of a family, with the project whose tasks are its own.
+type Head struct {
+	Bot     *protocol.Bot
+	Project string
+}
+
+// Child is a bot under a head: how deep, 1 for the head's own, and whether it is the last
+// of its siblings.
+type Child struct {
+	Bot   *protocol.Bot
+	Depth int
+	Last  bool
+}
+
+// Tasks are the bots under a lead, by name: those that it created, at any depth, and
+// roots that are named as its project's (sonny.md 5.3). hidden are the ids that are
+// sessions of their own: forks and side chats.
 func Tasks(lead *protocol.Bot, project string, bots []protocol.Bot, hidden map[int64]bool) []*protocol.Bot {
-	under := map[int64]bool{lead.ID: true}
 	var out []*protocol.Bot
-	for changed := true; changed; {
-		changed = false
-		for i := range bots {
-			b := &bots[i]
-			if under[b.ID] || hidden[b.ID] || Judge(b) {
-				continue
-			}
-			made := b.CreatedByID != nil && under[*b.CreatedByID]
-			named := b.CreatedByID == nil && strings.HasPrefix(b.Name, project+".") && !isLeadOf(b.Name, project)
-			if made || named {
-				under[b.ID], changed = true, true
-				out = append(out, b)
-			}
-		}
+	for _, c := range Families([]Head{{lead, project}}, bots, hidden)[lead.ID] {
+		out = append(out, c.Bot)
 	}
 	slices.SortFunc(out, func(a, b *protocol.Bot) int { return strings.Compare(a.Name, b.Name) })
 	return out
+}
+
+// Families are the tasks of several heads at once, by the head's id: each below its
+// maker, siblings by name. A bot is under one head alone: roots that are named as a
+// project's are under the first of its heads. It takes one pass over the bots.
+func Families(heads []Head, bots []protocol.Bot, hidden map[int64]bool) map[int64][]Child {
+	f := family{made: map[int64][]*protocol.Bot{}, under: map[int64]bool{}, out: map[int64][]Child{}}
+	named := map[string][]*protocol.Bot{}
+	for _, h := range heads {
+		f.under[h.Bot.ID] = true
+		named[h.Project] = nil
+	}
+	for i := range bots {
+		b := &bots[i]
+		switch {
+		case hidden[b.ID] || f.under[b.ID] || Judge(b):
+		case b.CreatedByID != nil:
+			f.made[*b.CreatedByID] = append(f.made[*b.CreatedByID], b)
+		default:
+			for project := range prefixes(b.Name) {
+				if list, wanted := named[project]; wanted && !isLeadOf(b.Name, project) {
+					named[project] = append(list, b)
+				}
+			}
+		}
+	}
+	for _, h := range heads {
+		f.below(h.Bot.ID, append(f.made[h.Bot.ID], named[h.Project]...), 1)
+		delete(named, h.Project)
+	}
+	return f.out
+}
+
+// family is what Families goes by.
+type family struct {
+	made  map[int64][]*protocol.Bot // by the maker's id
+	under map[int64]bool            // those that have a place
+	out   map[int64][]Child
+}
+
+// below puts bots, and what they made, under a head.
+func (f *family) below(head int64, list []*protocol.Bot, depth int) {
+	list = slices.DeleteFunc(list, func(b *protocol.Bot) bool { return f.under[b.ID] })
+	slices.SortFunc(list, func(a, b *protocol.Bot) int { return strings.Compare(a.Name, b.Name) })
+	for _, b := range list {
+		f.under[b.ID] = true
+	}
+	for i, b := range list {
+		f.out[head] = append(f.out[head], Child{b, depth, i == len(list)-1})
+		f.below(head, f.made[b.ID], depth+1)
+	}
+}
+
+// prefixes yields what of a name stands before each of its dots.
+func prefixes(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range name {
+			if name[i] == '.' && !yield(name[:i]) {
+				return
+			}
+		}
+	}
 }
 
 // Judge reports whether a bot is one that the automatic approver judges by. The name

@@ -2,6 +2,7 @@ package lead
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -293,5 +294,61 @@ func TestATasksNameIsMadeOfItsBrief(t *testing.T) {
 	taken := map[string]bool{"a-b": true, "a-b-2": true}
 	if got := TaskName("a b", func(name string) bool { return taken[name] }); got != "a-b-3" {
 		t.Error(got)
+	}
+}
+
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	made := func(id, by int64, name string) protocol.Bot {
+		b := bot(id, name, "/w")
+		b.CreatedByID = &by
+		return b
+	}
+	bots := []protocol.Bot{
+		bot(1, "demo.lead", "/src"), bot(2, "demo.lead-2", "/src"), bot(3, "api.lead", "/api"), bot(4, "x.y.lead", "/xy"),
+		made(10, 1, "demo.server"), made(11, 10, "under.server"), made(12, 10, "another"), bot(13, "demo.docs", "/src"),
+		made(14, 2, "demo.spike"), bot(15, "api.probe", "/api"), bot(16, "x.y.deep", "/xy"), bot(17, "x.odd", "/x"), made(18, 99, "orphan"),
+	}
+	heads := []Head{{&bots[0], "demo"}, {&bots[1], "demo"}, {&bots[2], "api"}, {&bots[3], "x.y"}}
+	got := map[int64][]string{}
+	for head, list := range Families(heads, bots, map[int64]bool{12: true}) {
+		for _, c := range list {
+			got[head] = append(got[head], fmt.Sprintf("%d %s %t", c.Depth, c.Bot.Name, c.Last))
+		}
+	}
+	if diff := cmp.Diff(map[int64][]string{
+		1: {"1 demo.docs false", "1 demo.server true", "2 under.server true"}, // its project's roots are the first head's
+		2: {"1 demo.spike true"},
+		3: {"1 api.probe true"},
+		4: {"1 x.y.deep true"},
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatIsOpened(t *testing.T) {
+	t.Parallel()
+	by := int64(1)
+	made := bot(5, "demo.lead", "/w")
+	made.CreatedByID = &by
+	for _, c := range []struct {
+		name string
+		bot  protocol.Bot
+		want Kind
+	}{
+		{"a lead", bot(1, "demo.lead", "/w"), KindLead},
+		{"a further lead", bot(1, "demo.lead-12", "/w"), KindLead},
+		{"a bot of no project", bot(1, "scratch", "/w"), KindLead},
+		{"a root named as a project's task", bot(1, "demo.build", "/w"), KindTask},
+		{"a bot that a bot made, whatever its name", made, KindTask},
+	} {
+		if got := KindOf(&c.bot, "/home/me"); got != c.want {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+	page := &Page{}
+	page.Put(Session{Store: "s", BotID: 2, Bot: "demo.build", Folder: "/w", Kind: KindTask})
+	if got := Sessions("s", page, []protocol.Bot{bot(2, "demo.build", "/w")}); len(got) != 0 {
+		t.Errorf("a task that was opened is a session: %+v", got)
 	}
 }

@@ -48,7 +48,7 @@ const (
 	KindFork Kind = "fork"
 	KindHome Kind = "home"
 	KindExec Kind = "exec"
-	KindTask Kind = "task" // a bot that a bot made, and that the person opened
+	KindTask Kind = "task" // no session: a bot under a lead, of which a title and a view are kept
 )
 
 // Before is the confinement that a lead had before look (sonny.md 4).

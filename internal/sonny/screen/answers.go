@@ -69,6 +69,9 @@ type writing struct {
 // area is a part of the screen, in cells.
 type area struct{ x, y, w, h int }
 
+// holds reports whether a place is in the area.
+func (r area) holds(x, y int) bool { return x >= r.x && x < r.x+r.w && y >= r.y && y < r.y+r.h }
+
 // answers is the panel of what waits for the person. It shows one thing at a time, in
 // the order in which they came.
 type answers struct {

@@ -155,7 +155,7 @@ func (p *answers) scroll(by int) bool {
 
 // click moves to the panel where that is what was pressed on.
 func (p *answers) click(a *App, x, y int) {
-	if a.panel == nil && x >= p.at.x && x < p.at.x+p.at.w && y >= p.at.y && y < p.at.y+p.at.h && !p.focused {
+	if a.panel == nil && p.at.holds(x, y) && !p.focused {
 		p.focus(a)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"agent/client"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
@@ -73,6 +74,12 @@ type Options struct {
 	// PlanTask resolves a task under a lead that the person starts. It runs beside the
 	// loop. nil: tasks cannot be started from here.
 	PlanTask func(ctx context.Context, lead, name, brief string) (*TaskPlan, error)
+	// Doctor makes all checks; it takes as long as the slowest, and runs beside the loop.
+	// nil: there are none.
+	Doctor func(context.Context) (*doctor.Report, error)
+	// Self is the command of this program, for what has a screen or a dialogue of its own;
+	// nil: it cannot be run.
+	Self []string
 	// ModelNotes are the notes of the models file, by model.
 	ModelNotes map[string]string
 
@@ -132,8 +139,9 @@ type App struct {
 	notes   notices
 	lost    *live.Lost
 	answers answers // the approvals' panel
-	kin     kin     // the tasks of the bot on screen
-	branch  string  // of the folder's checkout, with * when something is changed
+	rail    rail
+	kin     kin    // the tasks of the bot on screen
+	branch  string // of the folder's checkout, with * when something is changed
 
 	judging   judging
 	spend     spending
@@ -159,6 +167,7 @@ type App struct {
 	lastKey     time.Time
 	leaving     time.Time // ctrl+c asked once
 	quit        bool
+	again       Mode // the way to draw that was asked for, when the loop ends for it
 	dirty       bool
 	drawn       time.Time
 	actions     map[string]func(*App)
@@ -518,13 +527,14 @@ var glyphs = map[live.State]glyph{
 // Sitting is what is said when the screen is left (sonny.md 7.4).
 type Sitting struct {
 	Bot, Title string // "" where no lead was made
+	Again      Mode   // the person asked for it to be drawn so; "": the screen was left
 	Running    []string
 	Used       usage.Sum // while this Sonny ran, by every bot; priced as if by the model that each has now
 	Stopped    error     // of a terminal that went away
 }
 
 func (a *App) sitting() *Sitting {
-	s := &Sitting{}
+	s := &Sitting{Again: a.again}
 	if a.session != nil {
 		s.Bot, s.Title = a.session.bot, a.session.name()
 	}

@@ -106,6 +106,10 @@ func (a *App) argumentPicks(name, typed string) (picks []pick) {
 		values = []string{"default", "low", "medium", "high", "xhigh", "max"}
 	case "model":
 		values = a.o.Models
+	case "screen":
+		for _, m := range Modes {
+			values = append(values, string(m))
+		}
 	case "peek", "open", "resume":
 		for b := range a.world.Bots() {
 			if !lead.Judge(&b.Record) {

@@ -51,7 +51,7 @@ func (p *copyPanel) view(a *App, c term.Canvas) {
 	}
 	l.gutter = gutter
 	p.s.view(a, c, l)
-	c.SetCursor(gutter+p.at.col, p.at.row-p.s.topRow)
+	c.SetCursor(p.s.gutter+p.at.col, p.at.row-p.s.topRow)
 	if p.field != nil {
 		c.Fill(0, h-1, w, 1, text.Plain)
 		line, x := p.field.line("/ ", w-4)

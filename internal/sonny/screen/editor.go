@@ -30,9 +30,8 @@ const maxEdited = 16 << 20
 // openEditor hands the draft to the editor and takes back what it saved, unsent. Nothing
 // is drawn meanwhile: the terminal is the editor's. What fails changes nothing.
 func (a *App) openEditor() {
-	argv := editorOf(a.o.Editor, os.Getenv)
+	argv := a.editor()
 	if len(argv) == 0 {
-		a.notes.say("no editor is set: $VISUAL, $EDITOR, or tui.editor")
 		return
 	}
 	c := a.composing()
@@ -48,6 +47,15 @@ func (a *App) openEditor() {
 		}
 		c.e().SetDraft(d)
 	}
+}
+
+// editor is the editor's command; where none is set that is said.
+func (a *App) editor() []string {
+	argv := editorOf(a.o.Editor, os.Getenv)
+	if len(argv) == 0 {
+		a.notes.say("no editor is set: $VISUAL, $EDITOR, or tui.editor")
+	}
+	return argv
 }
 
 // editorOf is the editor's command: of the setting, else of the environment.
@@ -72,7 +80,7 @@ func (a *App) edit(argv []string, text string) (string, error) {
 	if err := place.CreatePrivate(path, []byte(text)); err != nil {
 		return "", err
 	}
-	if err := a.lend(exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)); err != nil {
+	if err := a.lendEditor(exec.Command(argv[0], append(argv[1:len(argv):len(argv)], path)...)); err != nil {
 		return "", err
 	}
 	data, _, err := place.ReadOwn(path, maxEdited)
@@ -85,7 +93,8 @@ func (a *App) edit(argv []string, text string) (string, error) {
 	return strings.TrimSuffix(string(data), "\n"), nil
 }
 
-// lend gives the terminal to a program until it ends.
+// lend gives the terminal to a program until it ends. The error is the program's, or says
+// that the terminal did not come back.
 func (a *App) lend(cmd *exec.Cmd) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	a.o.Term.Suspend()
@@ -95,8 +104,13 @@ func (a *App) lend(cmd *exec.Cmd) error {
 		return err
 	}
 	a.o.Term.Redraw()
-	if ran != nil {
-		return fmt.Errorf("%s: %w; set VISUAL or tui.editor to another editor", cmd.Args[0], ran)
+	return ran
+}
+
+// lendEditor gives the terminal to the person's editor.
+func (a *App) lendEditor(cmd *exec.Cmd) error {
+	if err := a.lend(cmd); err != nil {
+		return fmt.Errorf("%s: %w; set VISUAL or tui.editor to another editor", cmd.Args[0], err)
 	}
 	return nil
 }

@@ -16,11 +16,14 @@ type listPanel struct {
 	right func() string // at the right of the title; nil for none
 	empty string        // what stands there when no row does
 	head  text.Line     // above the rows; without spans: none
+	waits string        // stands there while the rows are on their way; "": they are here
 
 	// rows are all rows, computed anew for each frame, so that the list is never old.
 	rows func(a *App) []listRow
 	// keys act on the row at hand. One that returns true closes the panel.
 	keys map[string]func(a *App, row listRow) bool
+	// free are keys that act on no row, and so in an empty list too.
+	free map[string]func(a *App)
 	// detail is shown below the rows; nil for none.
 	detail func(a *App, row listRow, w int) []text.Line
 	hint   []string
@@ -149,7 +152,7 @@ func (p *listPanel) view(a *App, c term.Canvas) {
 		y++
 	}
 	if len(rows) == 0 {
-		c.Put(2, y, text.Of(text.Dim, p.empty), w-2)
+		c.Put(2, y, text.Of(text.Dim, p.without()), w-2)
 		y++
 	}
 	for i, line := range detail {
@@ -157,6 +160,14 @@ func (p *listPanel) view(a *App, c term.Canvas) {
 			c.Put(2, y+1+i, line.Cut(w-4), w-2)
 		}
 	}
+}
+
+// without is what stands in a list that has no rows.
+func (p *listPanel) without() string {
+	if p.waits != "" {
+		return p.waits
+	}
+	return p.empty
 }
 
 // scroll keeps the row at hand in view.
@@ -215,21 +226,22 @@ func (p *listPanel) key(a *App, k term.Key) (closed bool) {
 		p.filter = nil
 		return false
 	}
-	if do := p.bound(a, k); do != nil && at >= 0 {
-		return do(a, rows[at])
+	for _, name := range p.names(a, k) {
+		if do := p.free[name]; do != nil {
+			do(a)
+			return false
+		}
+		if do := p.keys[name]; do != nil && at >= 0 {
+			return do(a, rows[at])
+		}
 	}
 	return k.Name == "esc"
 }
 
-// bound is what a key does in this list: by the action that the key map has for it
-// here, or by the key's own name.
-func (p *listPanel) bound(a *App, k term.Key) func(*App, listRow) bool {
-	for _, name := range a.o.Keys.Find(k.Name, keys.State{Panel: p.name}, keys.Panel, keys.Picker) {
-		if do := p.keys[name]; do != nil {
-			return do
-		}
-	}
-	return p.keys[k.Name]
+// names are what a key may be called in this list: the actions that the key map has for
+// it here, and its own name.
+func (p *listPanel) names(a *App, k term.Key) []string {
+	return append(a.o.Keys.Find(k.Name, keys.State{Panel: p.name}, keys.Panel, keys.Picker), k.Name)
 }
 
 // typed takes a key while the filter has the keyboard: letters are the filter's, Enter

@@ -2,11 +2,9 @@ package screen
 
 import (
 	"fmt"
-	"slices"
 
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/live"
-	"agent/internal/sonny/memory"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -62,84 +60,6 @@ func (a *App) openRoles() error {
 		rows = append(rows, described(r.Name, r.Name, r.Model, r.Description+r.Error))
 	}
 	a.panel = fixedList("roles", "there are no roles", rows)
-	return nil
-}
-
-// openMemory lists the facts, the newest first. d removes one and t trusts it.
-func (a *App) openMemory(words string) error {
-	m := memory.Open(a.o.Home, a.o.Clock)
-	scopes := []memory.Scope{{}, {Project: a.project()}}
-	type kept struct {
-		scope memory.Scope
-		fact  memory.Fact
-	}
-	facts := map[string]kept{}
-	var order []kept
-	read := func() error {
-		order = nil
-		for _, s := range scopes {
-			list, _, err := m.List(s)
-			if err != nil {
-				return err
-			}
-			for _, f := range list {
-				k := kept{s, f}
-				facts[s.String()+"/"+f.Name] = k
-				order = append(order, k)
-			}
-		}
-		slices.SortStableFunc(order, func(x, y kept) int {
-			if x.fact.Verified == y.fact.Verified {
-				return 0
-			}
-			if x.fact.Verified > y.fact.Verified {
-				return -1
-			}
-			return 1
-		})
-		return nil
-	}
-	if err := read(); err != nil {
-		return err
-	}
-	p := &listPanel{title: "memory", empty: "nothing is remembered yet", hint: []string{"d remove", "t trust"}}
-	p.right = func() string { return fmt.Sprint(len(order)) }
-	p.rows = func(*App) (rows []listRow) {
-		for _, k := range order {
-			mark := ""
-			if len(k.fact.External) > 0 {
-				mark = "external  "
-			}
-			rows = append(rows, described(k.scope.String()+"/"+k.fact.Name, k.fact.Name, k.fact.Verified, mark+k.fact.Description))
-		}
-		return rows
-	}
-	p.detail = func(_ *App, r listRow, w int) (lines []text.Line) {
-		k := facts[r.id]
-		lines = append(lines, text.Of(text.Dim, cells.OneLine(k.scope.String()+" · "+k.fact.Type+" · "+k.fact.Source)))
-		return append(lines, text.Wrap([]text.Span{{Text: cells.OneLine(k.fact.Text)}}, text.Frame{Width: w})...)
-	}
-	p.keys = map[string]func(*App, listRow) bool{
-		"d": func(a *App, r listRow) bool {
-			p.ask(&question{text: "Forget " + facts[r.id].fact.Name + "?", yes: func(a *App) {
-				_, err := m.Remove(facts[r.id].scope, facts[r.id].fact.Name)
-				a.failing(err)
-				a.failing(read())
-			}})
-			return false
-		},
-		"t": func(a *App, r listRow) bool {
-			_, err := m.Trust(facts[r.id].scope, facts[r.id].fact.Name)
-			a.failing(err)
-			a.failing(read())
-			return false
-		},
-	}
-	if words != "" {
-		p.filter = &composer{}
-		p.filter.set(words)
-	}
-	a.panel = p
 	return nil
 }
 
@@ -241,7 +161,7 @@ func (a *App) openStatus() {
 		say("confined", fmt.Sprint(words))
 		say("context", tokens(b.Usage.InputTokens)+" tokens in the newest call, "+tokens(b.Usage.CachedInputTokens)+" of them cached")
 		say("used", tokens(b.Record.InputTokens)+" in, "+tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
-		say("turns", fmt.Sprint(a.session.turns))
+		say("turns", a.session.turnWords())
 		return rows
 	}
 	a.panel = p

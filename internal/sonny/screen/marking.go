@@ -106,7 +106,7 @@ func (s *session) draw(c term.Canvas, y, gutter, row int, r cells.Row) {
 	}
 	c.Put(gutter, y, line, s.look.Width)
 	if r.Cell != nil && r.Cell == s.mark.cell && w > 0 {
-		c.Put(0, y, text.Of(text.Accent, "▎"), 1)
+		c.Put(max(0, gutter-2), y, text.Of(text.Accent, "▎"), 1)
 	}
 }
 

@@ -68,7 +68,10 @@ func (a *App) wheel(e term.Mouse, by int) {
 	if rows == 0 {
 		rows = wheelRows
 	}
-	if a.panel != nil {
+	if a.railWheel(e.X, e.Y, by*rows) {
+		return
+	}
+	if a.panel != nil && !a.railHas() {
 		name := "down"
 		if by > 0 {
 			name = "up"
@@ -115,7 +118,7 @@ func (a *App) press(e term.Mouse) {
 			s.mark.from = nil
 		}
 	}
-	if a.panel != nil {
+	if a.railPress(e.X, e.Y) || a.panel != nil {
 		m.in = nil
 		return
 	}

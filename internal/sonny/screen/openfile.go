@@ -22,7 +22,7 @@ func (a *App) openFile(path string, line int) error {
 	}
 	cmd := exec.Command(argv[0], append(argv[1:], path)...)
 	cmd.Dir = filepath.Dir(path)
-	return a.lend(cmd)
+	return a.lendEditor(cmd)
 }
 
 // takesLine reports whether an editor opens at a line by +N.

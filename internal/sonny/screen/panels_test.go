@@ -37,6 +37,10 @@ func TestEveryPanel(t *testing.T) {
 			{"/status", "── status"},
 			{"/context", "── context of"},
 			{"/usage", "── usage of"},
+			{"/rules", "── command rules"},
+			{"/screen", "── screen"},
+			{"/plan", "── plan of"},
+			{"/doctor", "── doctor"},
 			{"/model", "── "},
 		} {
 			s.Type(p.command)

@@ -57,6 +57,35 @@ func TestPictures(t *testing.T) {
 		picture(t, s, "approval", "git push origin v1.4.0", "allow once", "deny and say why")
 	})
 
+	t.Run("rail", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, settings("task_updates = false\n"))
+		h.Write("demo/session.go", "package session\n\nvar ttl = 0\n")
+		wide := like
+		wide.Width = 160
+		s := at(h, dir, wide)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "think: The cookie has no lifetime yet. | I set the lifetime first; the server and the tests are tasks of their own.")
+		s.WaitFor("✔ done")
+		turnOf(s, func() { send(s, "edit: session.go | var ttl = 0 | var ttl = 3600") })
+		send(s, "/rename login cookie fix")
+		s.WaitFor("login cookie fix")
+		made(t, h, "demo.schema", dir, "say: the schema holds")
+		settled(h, "demo.schema")
+		made(t, h, "demo.server", dir, "sh: until [ -e release ]; do sleep 0.1; done")
+		made(t, h, "api.lead", h.Repo("api", map[string]string{"x": "y\n"}), "sh: until [ -e release ]; do sleep 0.1; done")
+		s.Keys("C-b")
+		wants(t, s, "├ ✔ schema", "└ ● server", "● api.lead")
+		s.Keys("Down", "Down")
+		s.Type("p")
+		s.WaitFor("(Alt+→ moves here)")
+		s.Keys("Escape")
+		s.WaitGone("Esc back to the message")
+		picture(t, s, "rail", "other folders", "demo.server  ● working", "▸ shell  until [ -e release ]")
+		h.Write("demo/release", "")
+		h.Write("api/release", "")
+	})
+
 	t.Run("markdown", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t)

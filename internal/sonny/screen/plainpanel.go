@@ -15,6 +15,7 @@ import (
 type spokenPanel struct {
 	of    panel
 	asks  *question
+	waits string // what it waited for then
 	moved bool   // a line was taken since it was printed
 	text  string // what was printed of it
 }
@@ -31,13 +32,14 @@ func (p *spokenPanel) say(a *App, con *plain.Console) {
 		return
 	}
 	var asks *question
+	waits := ""
 	if l, ok := a.panel.(lister); ok {
-		asks = l.asList().asks
+		asks, waits = l.asList().asks, l.asList().waits
 	}
-	if a.panel == p.of && asks == p.asks && !p.moved {
+	if a.panel == p.of && asks == p.asks && waits == p.waits && !p.moved {
 		return
 	}
-	p.of, p.asks, p.moved = a.panel, asks, false
+	p.of, p.asks, p.waits, p.moved = a.panel, asks, waits, false
 	lines := panelLines(a)
 	if text := strings.Join(lines, "\n"); text != p.text {
 		p.text = text
@@ -86,7 +88,7 @@ func listLines(a *App, p *listPanel) []string {
 		out = append(out, fmt.Sprintf("  %d %s", n, spoken(r.line.String())))
 	}
 	if n == 0 {
-		return append(out, "  "+p.empty, "an empty line closes.")
+		return append(out, "  "+p.without(), "an empty line closes.")
 	}
 	return append(out, "type "+strings.Join(numbered(p.hint), ", ")+`, "/ TEXT" filters. an empty line closes.`)
 }

@@ -211,5 +211,9 @@ func (s *session) note(a *App, change func(*lead.Session)) {
 		if err != nil {
 			a.notes.fail(err)
 		}
+		a.rail.read(a)
+		if p, open := a.panel.(*sessionsPanel); open {
+			p.read(a)
+		}
 	})
 }

@@ -5,21 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"agent/client"
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
 
 // ruleCommands show the command rules that hold for the bot on screen.
 var ruleCommands = feature{
-	commands: []slashCommand{{"rules", "", "the command rules that hold here", func(a *App, _ string) error { a.listRules(); return nil }}},
+	commands: []slashCommand{{"rules", "", "the command rules that hold here", func(a *App, _ string) error { a.openRules(); return nil }}},
 }
 
 // giveRules gives a lead the rules as they are on disk now, where it has other ones.
@@ -106,46 +103,4 @@ func (a *App) unreadable() string {
 		return ""
 	}
 	return "rules: " + cells.OneLine(b.Record.Rules.Reason)
-}
-
-// listRules shows the rules of the files, in their order.
-func (a *App) listRules() {
-	s := a.session
-	id := int64(0)
-	if s != nil {
-		id = s.id
-	}
-	var rows []listRow
-	title := "command rules"
-	a.panel = &listPanel{
-		title: title, empty: "no rules: every command that leaves the sandbox is asked about",
-		head: text.Of(text.Dim, text.Pad("DECISION", 12)+text.Pad("FILE", 20)+"COMMAND"),
-		rows: func(*App) []listRow { return rows },
-		keys: map[string]func(*App, listRow) bool{},
-	}
-	do(a, func(context.Context) ([]listRow, error) { return ruleRows(a.o.Rules.Read(id)) },
-		func(list []listRow, err error) {
-			if err != nil {
-				a.notes.fail(err)
-				return
-			}
-			rows = list
-		})
-}
-
-func ruleRows(list *protocol.Rules) ([]listRow, error) {
-	set, err := parsed(list)
-	if err != nil {
-		return nil, err
-	}
-	var rows []listRow
-	for i, r := range set.Rules() {
-		role := map[rules.Decision]text.Role{rules.Allow: text.Run, rules.Prompt: text.Wait, rules.Forbidden: text.Fail}[r.Decision]
-		rows = append(rows, listRow{id: fmt.Sprint(i), line: text.Join(
-			text.Span{Text: text.Pad(r.Decision.String(), 11) + " ", Role: role},
-			text.Span{Text: text.Pad(cells.OneLine(r.File), 19) + " ", Role: text.Dim},
-			text.Span{Text: cells.OneLine(strings.TrimSpace(r.String()))},
-		)})
-	}
-	return rows, nil
 }

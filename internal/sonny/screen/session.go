@@ -54,12 +54,12 @@ type session struct {
 	moving  bool               // messages are being taken out of line
 	mine    map[string]message // what was sent here, by request
 	order   []string           // of mine
-	turns   int64
 	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
 	confines   outbox              // changes of its confinement, one after another
 	stepped    lead.Row            // the newest row that was stepped to and is on its way; "" for none
+	newest     int64               // the newest turn that is shown
 	used       []usage.Turn        // what its newest turns used, as it was read last
 	seen       *seen               // before it was opened now; nil: not read yet
 	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
@@ -111,6 +111,15 @@ func (s *session) name() string {
 	return s.bot
 }
 
+// turnWords say how many turns there were, as far as they are loaded.
+func (s *session) turnWords() string {
+	words := plural(len(s.about), "turn", "turns")
+	if !s.whole {
+		words += " and more"
+	}
+	return words
+}
+
 // keep notes in the book that the session was opened, and is seen from now on.
 func (s *session) keep(a *App) {
 	now, seenAt := a.o.Clock(), a.o.Now()
@@ -137,6 +146,9 @@ func (s *session) keep(a *App) {
 			return
 		}
 		s.kept, s.seen = kept, before
+		if s == a.session {
+			a.keepRail()
+		}
 		s.tellSince(a)
 	})
 }
@@ -314,7 +326,7 @@ func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
 			from = t.From.Bot
 		}
 		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
-		s.turns = max(s.turns, t.Turn)
+		s.newest = max(s.newest, t.Turn)
 	}
 	for i, n := range p.nodes {
 		s.nodes[n.Node] = true
@@ -438,7 +450,7 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 			}
 			s.about[e.Turn] = about
 		}
-		s.turns = max(s.turns, e.Turn)
+		s.newest = max(s.newest, e.Turn)
 	case protocol.KindTurnFinished:
 		s.ended(a, e)
 	}

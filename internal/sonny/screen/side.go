@@ -95,15 +95,16 @@ func (a *App) peek(by int) {
 	a.inSide = false
 }
 
-// sidePlace is how much of the body's width the pane takes; all of it on a narrow screen.
+// sidePlace is how much of the body's width, as it is beside the rail, the pane takes;
+// all of it on a narrow screen.
 func (a *App) sidePlace(w int) int {
 	switch {
 	case a.side == nil:
 		return 0
-	case w >= wideScreen:
-		return w * 36 / 100
-	case w >= mediumScreen:
-		return w * 60 / 100
+	case a.w >= wideScreen:
+		return a.w * 36 / 100
+	case a.w >= mediumScreen:
+		return a.w * 60 / 100
 	}
 	return w
 }

@@ -169,7 +169,7 @@ func (a *App) overUpTo(s *session) int64 {
 	if b == nil {
 		return 0
 	}
-	upTo := max(s.turns, b.EndedOf)
+	upTo := max(s.newest, b.EndedOf)
 	if b.Turn != 0 {
 		upTo = min(upTo, b.Turn-1)
 	}

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/protocol"
 )
 
 // switchCommands go to other bots and sessions (sonny.md 11).
@@ -135,17 +137,18 @@ func (a *App) openSessions(filter string) {
 	p := &sessionsPanel{page: &lead.Page{}}
 	p.read(a)
 	p.name, p.title, p.empty = "sessions", "sessions of this folder", "no sessions here yet"
-	p.hint = []string{"Enter open", "r rename", "x archive", "X show archived", "d delete", "Tab scope"}
+	p.hint = []string{"Enter open", "r rename", "f fork", "x archive", "X show archived", "d delete", "Tab scope"}
 	p.head = text.Of(text.Dim, sessionHead())
 	p.rows = func(a *App) []listRow { return p.list(a) }
 	p.detail = func(a *App, r listRow, w int) []text.Line { return p.folderOf(a, r) }
 	p.keys = map[string]func(*App, listRow) bool{
-		"enter":            func(a *App, r listRow) bool { return p.open(a, r) },
-		"session_archive":  func(a *App, r listRow) bool { p.archive(a, r); return false },
-		"session_archived": func(a *App, r listRow) bool { p.archived = !p.archived; return false },
-		"session_rename":   func(a *App, r listRow) bool { p.rename(a, r); return false },
-		"session_delete":   func(a *App, r listRow) bool { p.remove(a, r); return false },
+		"enter":           func(a *App, r listRow) bool { return p.open(a, r) },
+		"session_archive": func(a *App, r listRow) bool { p.archive(a, r); return false },
+		"session_rename":  func(a *App, r listRow) bool { p.rename(a, r); return false },
+		"session_fork":    func(a *App, r listRow) bool { p.fork(a, r); return false },
+		"session_delete":  func(a *App, r listRow) bool { p.remove(a, r); return false },
 	}
+	p.free = map[string]func(*App){"session_archived": func(*App) { p.archived = !p.archived }}
 	if filter != "" {
 		p.filter = &composer{}
 		p.filter.set(filter)
@@ -331,6 +334,7 @@ func (p *sessionsPanel) change(a *App, r listRow, change func(*lead.Session)) {
 		change(&a.session.kept)
 	}
 	p.read(a)
+	a.rail.read(a)
 }
 
 func (p *sessionsPanel) archive(a *App, r listRow) {
@@ -341,6 +345,35 @@ func (p *sessionsPanel) rename(a *App, r listRow) {
 	a.panel = &inputPanel{title: "rename", back: p, take: func(a *App, title string) {
 		p.change(a, r, func(s *lead.Session) { s.Title = title })
 	}}
+}
+
+// fork makes a session that goes on from the one at hand, in its folder, and comes to
+// hand itself.
+func (p *sessionsPanel) fork(a *App, r listRow) {
+	f := p.of(a, r)
+	if f == nil || f.Gone() {
+		return
+	}
+	ask := &protocol.Fork{Source: f.Record.Name, Workspace: f.Folder}
+	ask.Bot = lead.ForkName(f.Record.Name, func(name string) bool { return a.world.Bot(name) != nil })
+	do(a, func(ctx context.Context) (*protocol.Bot, error) {
+		bot, err := a.client().Fork(ctx, ask)
+		if err != nil {
+			return nil, err
+		}
+		return bot, a.o.Book.Change(func(page *lead.Page) error { page.Put(f.Forked(bot)); return nil })
+	}, func(bot *protocol.Bot, err error) {
+		a.failing(err)
+		if bot == nil {
+			return
+		}
+		a.world.Put(*bot)
+		a.forks[bot.ID] = f.BotID
+		a.notes.say(bot.Name + " is a fork of " + f.Bot)
+		p.read(a)
+		a.rail.read(a)
+		p.at = fmt.Sprint(bot.ID)
+	})
 }
 
 // remove deletes the bot's rows, after a question that says what goes and what stays.

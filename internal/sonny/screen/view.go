@@ -26,17 +26,13 @@ type layout struct {
 	composer     int
 	body         int
 	gutter       int
+	capped       bool // the transcript's text has 100 cells at most, in the middle
 }
 
-// top is the body's first row.
-func (l layout) top() (y int) {
-	for _, above := range []bool{l.header, l.rules} {
-		if above {
-			y++
-		}
-	}
-	return y
-}
+const (
+	textMost    = 100 // cells of a capped text
+	leastBeside = 30  // cells that a transcript has beside the side pane; with less the pane covers it
+)
 
 // place gives each region its rows.
 func (a *App) place(w, h int) layout {
@@ -44,6 +40,7 @@ func (a *App) place(w, h int) layout {
 	if w >= 60 {
 		l.gutter = 2
 	}
+	l.capped = w >= wideScreen
 	most := max(1, h/3)
 	if h < 16 {
 		most = 2
@@ -99,7 +96,10 @@ func (a *App) view(f *term.Frame) {
 		c.Put(0, y, rule(w), w)
 		y++
 	}
-	a.body(c.Sub(0, y, w, l.body), l)
+	bars := a.body(c.Sub(0, y, w, l.body), l)
+	if l.rules {
+		joints(c, y-1, bars, "┬")
+	}
 	if rows := a.leaderRows(w); len(rows) > 0 {
 		n := min(len(rows), max(0, l.body-1))
 		c.Fill(0, y+l.body-n-1, w, n+1, text.Plain)
@@ -117,6 +117,9 @@ func (a *App) view(f *term.Frame) {
 	}
 	if l.rules {
 		c.Put(0, y, rule(w), w)
+		if l.queue == 0 {
+			joints(c, y, bars, "┴")
+		}
 		y++
 	}
 	a.composerRows(c.Sub(0, y, w, l.composer))
@@ -135,6 +138,13 @@ func rule(w int) text.Line {
 	return text.Line{Spans: []text.Span{{Text: strings.Repeat("─", w), Role: text.Rule, Chrome: true}}}
 }
 
+// joints are where the lines between the body's columns meet a rule.
+func joints(c term.Canvas, y int, bars []int, mark string) {
+	for _, x := range bars {
+		c.Put(x, y, text.Of(text.Rule, mark), 1)
+	}
+}
+
 // titledRule is a rule that carries a panel's title, and a word at its right.
 func titledRule(title, right string, w int) text.Line {
 	left := text.Join(text.Span{Text: "── ", Role: text.Rule, Chrome: true}, text.Span{Text: title, Attr: text.Bold}, text.Span{Text: " ", Chrome: true})
@@ -148,48 +158,89 @@ func titledRule(title, right string, w int) text.Line {
 	return text.Line{Spans: append(left.Spans, end.Spans...)}
 }
 
-// body draws the transcript, with the approvals' panel at its lower part, or what
-// covers it.
-func (a *App) body(c term.Canvas, l layout) {
+// body draws the rail, the transcript and the pane beside it, or what covers them. It
+// gives the columns of the lines between them.
+func (a *App) body(c term.Canvas, l layout) (bars []int) {
 	w, h := c.Size()
-	if a.panel != nil {
+	copies, _ := a.panel.(*copyPanel)
+	if a.panel != nil && !a.railHas() && (copies == nil || copies.s != a.session) {
 		a.panel.view(a, c)
-		return
+		return nil
+	}
+	if column := a.railColumn(); column > 0 {
+		a.railView(c.Sub(0, 0, column, h))
+		bars = append(bars, bar(c, column, h))
+		w -= column + 1
+		c = c.Sub(column+1, 0, w, h)
 	}
 	if a.session == nil {
 		a.start.view(a, c)
-		return
+		return bars
 	}
-	if width := a.sidePlace(w); width > 0 {
-		a.sideView(c.Sub(w-width, 0, width, h), l)
-		if width == w {
-			return
-		}
-		for y := range h {
-			c.Put(w-width-1, y, text.Of(text.Rule, "│"), 1)
-		}
-		w -= width + 1
-		c = c.Sub(0, 0, w, h)
-	}
+	side := a.sidePlace(w)
+	rest := w - side - 1
 	a.answers.at = area{}
+	switch {
+	case side == 0:
+		a.talk(c, l)
+	case side >= w:
+		a.sideView(c, l)
+	case rest >= leastBeside:
+		a.talk(c.Sub(0, 0, rest, h), l)
+		a.sideView(c.Sub(rest+1, 0, side, h), l)
+		bars = append(bars, bar(c, rest, h))
+	default: // what is asked is not covered
+		free := a.talk(c, l)
+		a.sideView(c.Sub(rest+1, 0, side, free), l)
+		bars = append(bars, bar(c, rest, free))
+	}
+	return bars
+}
+
+// bar draws the line between two columns of the body, and gives its place.
+func bar(c term.Canvas, x, h int) int {
+	for y := range h {
+		c.Put(x, y, text.Of(text.Rule, "│"), 1)
+	}
+	left, _ := c.Place()
+	return left + x
+}
+
+// talk draws the transcript with the approvals' panel at its lower part. It gives the
+// rows that the transcript has.
+func (a *App) talk(c term.Canvas, l layout) int {
+	w, h := c.Size()
 	if rows := a.answers.rows(a, w, h); len(rows) > 0 {
 		n := min(len(rows), h)
-		a.answers.at = area{0, l.top() + h - n, w, n}
+		x0, y0 := c.Place()
+		a.answers.at = area{x0, y0 + h - n, w, n}
 		for i, line := range rows[:n] {
 			c.Put(0, h-n+i, line.Cut(w), w)
 		}
 		if x, up, shown := a.answers.caret(w); shown && a.panel == nil {
 			c.SetCursor(x, h-up)
 		}
-		c = c.Sub(0, 0, w, h-n)
+		h -= n
+		c = c.Sub(0, 0, w, h)
 	}
-	a.session.view(a, c, l)
+	if p, copies := a.panel.(*copyPanel); copies {
+		p.view(a, c)
+	} else {
+		a.session.view(a, c, l)
+	}
+	return h
 }
 
 // view draws the part of the transcript that is in view.
 func (s *session) view(a *App, c term.Canvas, l layout) {
 	w, h := c.Size()
+	if l.capped {
+		l.gutter = max(l.gutter, (w-textMost)/2)
+	}
 	s.look.Width = max(10, w-2*l.gutter)
+	if l.capped {
+		s.look.Width = min(s.look.Width, textMost)
+	}
 	if !s.loaded {
 		c.Put(l.gutter, 0, text.Of(text.Dim, "loading…"), w)
 		return
