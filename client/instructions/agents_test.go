@@ -117,7 +117,8 @@ func TestWhatOthersMayWriteIsNoOrder(t *testing.T) {
 		},
 		{
 			"the workspace itself, whose files the person is asked about", false, func(w *world) { w.mode("a/shared/b/work", 0o777) },
-			[]string{"a/AGENTS.md", "a/shared/AGENTS.md", nearer, workspace}, nil,
+			[]string{"a/AGENTS.md", "a/shared/AGENTS.md", nearer, workspace},
+			nil,
 		},
 	} {
 		if row.root && os.Geteuid() != 0 {
