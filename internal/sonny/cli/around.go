@@ -37,6 +37,8 @@ type around struct {
 	guard   *crash.Guard
 	mode    screen.Mode
 	why     string // of the plain mode: what it was chosen by; "" once that was said
+
+	noProject bool // its project.toml alone is left out, since it is invalid
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
@@ -108,7 +110,7 @@ func (a *app) settings(w *around) (err error) {
 		return err
 	}
 	var project *config.Project
-	if !w.own {
+	if !w.own && !w.noProject {
 		if project, err = config.FindProject(w.folder.Home); err != nil {
 			return err
 		}

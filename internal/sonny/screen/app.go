@@ -77,10 +77,12 @@ type Options struct {
 	QueueFirst   bool   // while a turn runs Enter queues and Tab steers
 	Editor       string // of the draft; "": $VISUAL, else $EDITOR
 
-	Own    bool   // the folder's own files are left out
-	Fresh  bool   // a new lead even where the folder has one
-	Bot    string // open this one; "" for the folder's newest lead
-	Prompt string // sent once the lead is open
+	Own bool // the folder's own files are left out
+	// NoProject: its project.toml is left out. It is set with Own too.
+	NoProject bool
+	Fresh     bool   // a new lead even where the folder has one
+	Bot       string // open this one; "" for the folder's newest lead
+	Prompt    string // sent once the lead is open
 
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
 	Mouse     MouseUse
