@@ -141,6 +141,7 @@ type App struct {
 	awaited     []*waiting
 	mouseState  mouse
 	telling     telling
+	attaching   attaching
 	pen         pens
 	history     sentHistory
 	keeping     keeping
@@ -198,6 +199,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.notes.now = o.Now
 	a.pen = pensIn(o.Kept)
 	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
+	defer a.detach() // when nothing writes it any more
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()
@@ -223,6 +225,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.begin()
 	a.readBranch()
 	a.cleanPictures()
+	a.here()
 	a.loop(notes)
 	a.lastDrafts()
 	a.front.close(a)
@@ -236,6 +239,7 @@ func (a *App) loop(notes <-chan live.Note) {
 	var resized *time.Timer
 	a.draw()
 	for !a.quit {
+		a.whereabouts()
 		var sized <-chan time.Time
 		if resized != nil {
 			sized = resized.C
