@@ -65,7 +65,7 @@ func TestNotifications(t *testing.T) {
 	t.Run("of two screens the one that last had focus tells, and with none the command does", func(t *testing.T) {
 		t.Parallel()
 		told := t.TempDir() + "/told"
-		h, dir := demo(t, settings("row = \"manual\"\n[notifications]\nroute = \"osc9\"\nmin_turn = \"1ms\"\ncommand = [\"sh\", \"-c\", 'echo \"$1 $2\" >> "+told+"', \"tell\"]\n"))
+		h, dir := demo(t, settings("row = \"manual\"\n[notifications]\nroute = \"osc9\"\nmin_turn = \"0s\"\ncommand = [\"sh\", \"-c\", 'echo \"$1 $2\" >> "+told+"', \"tell\"]\n"))
 		one := resting(t, h, dir)
 		two := open(h, dir)
 		two.WaitFor("say: ready")
