@@ -49,6 +49,7 @@ func (h *host) hear(ctx context.Context, notes <-chan live.Note) {
 				return
 			}
 			u.take(n)
+			u.giveBack(ctx, n)
 			if n.Event != nil {
 				h.heard(n.Event)
 				tell.hear(ctx, n.Event)
