@@ -208,7 +208,7 @@ func (p *Plan) failed(why string) error {
 // Uncommitted counts the paths of the source that have changes which are in no
 // commit, untracked ones among them: none of that is in the worktree.
 func (p *Plan) Uncommitted(ctx context.Context) (int, error) {
-	out, err := p.in(ctx, "--work-tree="+p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames")
+	out, err := p.in(ctx, "--work-tree="+p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", git.NotWithin)
 	if err != nil {
 		return 0, p.failed(err.Error())
 	}

@@ -409,6 +409,56 @@ func TestPauseOnAFullDisk(t *testing.T) {
 		}
 		k.pausedEnd("Wait", turn, "person")
 	})
+	t.Run("PO-68 a pause that cannot be recorded stops everything all the same, and is recorded when there is room", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, pauseScript)
+		full := filepath.Join(h.dir, "full")
+		plan, _ := json.Marshal(faultPlan{Points: []string{"wrote:pause", "wrote:end_turn", "wrote:pause_parked"}, Full: full})
+		h.env = []string{planVar + "=" + string(plan)}
+		daemon := h.start()
+		k, k2 := daemon.dial(), daemon.dial()
+		k.bot("Hold", h.workspace, "")
+		k.bot("Wait", h.workspace, "wait")
+		k.follow("Wait", 0)
+		hold := k.submit("Hold", "r", "hold", "")
+		turn := k.submit("Wait", "r", fmt.Sprintf("wait turn:Hold/%d", hold.Turn), "").Turn
+		k.until("turn_waiting", turn)
+		os.WriteFile(full, nil, 0o600)
+		if l := k2.refused(protocol.StorageError, "pause", `"by":"person"`); !strings.Contains(l.str("detail"), "all is stopped") {
+			t.Errorf("detail %s", l.raw)
+		}
+		k2.refused(protocol.DaemonPaused, "submit", submission("Hold", "n", "x", ""))
+		os.Remove(full)
+		var p protocol.Pause
+		k2.ask(&p, "pause", `"by":"person"`)
+		if p.Already || p.By != "person" {
+			t.Errorf("%+v", p)
+		}
+		k.pausedEnd("Wait", turn, "person")
+		k2.ask(nil, "resume", "")
+		if o := k2.run("Hold", "again", "hello"); o.Status != "completed" {
+			t.Errorf("outcome %+v", o)
+		}
+	})
+	t.Run("a pause that is not recorded is lifted like any other", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, pauseScript)
+		full := filepath.Join(h.dir, "full")
+		plan, _ := json.Marshal(faultPlan{Points: []string{"wrote:pause"}, Full: full})
+		h.env = []string{planVar + "=" + string(plan)}
+		k := h.start().dial()
+		k.bot("Ada", h.workspace, "")
+		os.WriteFile(full, nil, 0o600)
+		k.refused(protocol.StorageError, "pause", `"by":"person"`)
+		var r protocol.Resumed
+		k.ask(&r, "resume", "")
+		if r.Was == nil || r.Was.By != "person" {
+			t.Errorf("%+v", r)
+		}
+		if o := k.run("Ada", "r", "hello"); o.Status != "completed" {
+			t.Errorf("outcome %+v", o)
+		}
+	})
 	t.Run("RT-110 the daemon can be ended meanwhile, and the next one ends that turn", func(t *testing.T) {
 		h, p, _, _, turn, _ := stuck(t)
 		p.cmd.Process.Signal(syscall.SIGTERM)

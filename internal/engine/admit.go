@@ -161,7 +161,7 @@ func (a *admission) job(tx *store.Tx) error {
 	} else if ok {
 		return a.reconcile(c, &bot, &prior)
 	}
-	paused, err := store.StandingPause(c)
+	paused, err := e.standingPause(c)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,10 @@ const unnamed = "client"
 // owner is the id of the bot on whose socket it was asked, which is who it is
 // attributed to whatever was sent; 0 on the daemon's own socket.
 //
+// Where the store refuses the record, all is stopped all the same and nothing
+// starts; the answer is storage_error, which says that it holds for this daemon
+// alone. Asked again it is recorded, if there is room then.
+//
 // Codes: reason_limit, invalid_by, invalid_from, bot_not_found (the owner was
 // deleted), storage_error.
 func (e *Engine) Pause(req *protocol.PauseRequest, owner int64) (*protocol.Pause, *protocol.Error) {
@@ -50,7 +54,7 @@ func (e *Engine) Pause(req *protocol.PauseRequest, owner int64) (*protocol.Pause
 	e.cord.turns.Store(0)
 	p := &pull{e: e, req: req, owner: owner}
 	if err := e.store.Do("pause", p.job); err != nil {
-		return nil, asError(err)
+		return nil, p.unrecorded(asError(err))
 	}
 	if p.already {
 		return pauseAnswer(p.info, 0, 0, true), nil
@@ -63,6 +67,20 @@ func (e *Engine) Pause(req *protocol.PauseRequest, owner int64) (*protocol.Pause
 		return nil, asError(err)
 	}
 	return pauseAnswer(p.info, e.cord.turns.Load(), processes, false), nil
+}
+
+// unrecorded makes a pause hold that the store refused. The turns end when there
+// is room for their ends, so that nothing waits for them here.
+func (p *pull) unrecorded(err *protocol.Error) *protocol.Error {
+	if err.Code != protocol.StorageError || p.cause == nil {
+		return err
+	}
+	p.begin()
+	p.e.procs.stop()
+	if told := p.e.tellEveryone(protocol.KindPaused, p.info); told != nil {
+		p.e.cfg.Log.Error("nobody was told of a pause", "error", told)
+	}
+	return protocol.Fail(err.Code, err.Detail+": all is stopped and nothing starts, but the pause is not recorded and ends with this daemon; make room and pause again")
 }
 
 func pauseAnswer(p *protocol.PauseInfo, turns, processes int64, already bool) *protocol.Pause {
@@ -250,14 +268,24 @@ func (e *Engine) Lift() (*protocol.Resumed, *protocol.Error) {
 	defer e.cord.mu.Unlock()
 	var was *protocol.PauseInfo
 	err := e.store.Do("lift", func(tx *store.Tx) (err error) {
-		if was, err = store.StandingPause(tx.Conn()); err != nil || was == nil {
+		if was, err = store.StandingPause(tx.Conn()); err != nil {
 			return err
+		}
+		recorded := was != nil
+		if !recorded {
+			was = e.Paused() // the store had refused it
+		}
+		if was == nil {
+			return nil
 		}
 		tx.AfterCommit(func() {
 			e.mu.Lock()
 			e.pause = nil
 			e.mu.Unlock()
 		})
+		if !recorded {
+			return nil
+		}
 		return tx.LiftPause()
 	})
 	if err != nil {
@@ -278,6 +306,16 @@ func (e *Engine) Paused() *protocol.PauseInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.pause
+}
+
+// standingPause is the pause that holds for a job: the recorded one, else one that the
+// store refused to record.
+func (e *Engine) standingPause(c *store.Conn) (*protocol.PauseInfo, error) {
+	p, err := store.StandingPause(c)
+	if err != nil || p != nil {
+		return p, err
+	}
+	return e.Paused(), nil
 }
 
 // daemonPaused refuses what would have to start now.

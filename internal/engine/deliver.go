@@ -48,7 +48,7 @@ type start struct {
 
 func (s *start) job(tx *store.Tx) (err error) {
 	s.choose()
-	paused, err := store.StandingPause(tx.Conn())
+	paused, err := s.e.standingPause(tx.Conn())
 	switch {
 	case err != nil:
 	case paused != nil:

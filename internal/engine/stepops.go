@@ -176,7 +176,7 @@ func (e *Engine) goesOn(c *store.Conn, bot *store.Bot, turn int64) error {
 	if t := e.taskOf(bot.ID); t != nil && t.turn == turn && t.stopped() != nil {
 		return protocol.Fail(protocol.StaleTurn, fmt.Sprintf("turn %d was interrupted", turn))
 	}
-	pause, err := store.StandingPause(c)
+	pause, err := e.standingPause(c)
 	if err == nil && pause != nil {
 		err = protocol.Fail(protocol.StaleTurn, fmt.Sprintf("the daemon is paused, and turn %d ends", turn))
 	}

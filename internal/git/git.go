@@ -53,6 +53,12 @@ type Options struct {
 	Started func(pid int)
 }
 
+// NotWithin keeps status and diff out of repositories within the checkout: git would
+// run itself there, by the config that lies there, and an agent may have written that,
+// with a filter for the files (sonny.md 4). What is changed within one is not seen then.
+// git add looks within, too, and has no such flag: use update-index.
+const NotWithin = "--ignore-submodules=dirty"
+
 // ErrTooLong is of a run that printed more than was to be taken.
 var ErrTooLong = errors.New("git printed more than is taken")
 

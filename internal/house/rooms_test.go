@@ -225,6 +225,27 @@ func TestAgentLinksNoScreenModules(t *testing.T) {
 	}
 }
 
+func TestSonnyIsAClient(t *testing.T) {
+	t.Parallel()
+	t.Run("PO-4 sonny links neither the daemon nor its store", func(t *testing.T) {
+		out, err := goList("-deps", "./cmd/sonny")
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		if !slices.Contains(linked, "agent/client") {
+			t.Fatal("the client is not linked: the list was not read")
+		}
+		for _, pkg := range linked {
+			ours, is := strings.CutPrefix(pkg, "agent/")
+			inside := is && slices.ContainsFunc([]string{"internal/engine", "internal/daemon", "internal/store", "internal/tool", "internal/sandbox"}, func(room string) bool { return within(ours, room) })
+			if inside || strings.Contains(pkg, "sqlite") {
+				t.Errorf("cmd/sonny links %s: it is a client of the daemon's socket only", pkg)
+			}
+		}
+	})
+}
+
 // The daemon has no way to listen on a TCP port, not even for a sign-in.
 func TestTheDaemonLinksNoSignIn(t *testing.T) {
 	t.Parallel()

@@ -192,3 +192,61 @@ func TestFilesThatAreNoRules(t *testing.T) {
 		t.Errorf("beside a file that does not parse: %v", err)
 	}
 }
+
+func TestRulesThatOthersMayHaveWritten(t *testing.T) {
+	t.Parallel()
+	rule := []byte("prefix_rule(pattern=[\"touch\"])\n")
+	for name, plant := range map[string]func(t *testing.T, dir string){
+		"PO-46 a link to where an agent writes": func(t *testing.T, dir string) {
+			elsewhere := filepath.Join(t.TempDir(), "my.rules")
+			if os.WriteFile(elsewhere, rule, 0o600) != nil || os.Symlink(elsewhere, filepath.Join(dir, "my.rules")) != nil {
+				t.Fatal("not planted")
+			}
+		},
+		"a file that others may write": func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "my.rules")
+			if os.WriteFile(path, rule, 0o600) != nil || os.Chmod(path, 0o666) != nil {
+				t.Fatal("not planted")
+			}
+		},
+		"a folder that others may write": func(t *testing.T, dir string) {
+			if os.WriteFile(filepath.Join(dir, "my.rules"), rule, 0o600) != nil || os.Chmod(dir, 0o777) != nil {
+				t.Fatal("not planted")
+			}
+		},
+		"another's file": func(t *testing.T, dir string) {
+			path := filepath.Join(dir, "my.rules")
+			if err := os.WriteFile(path, rule, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if os.Chown(path, 12345, 12345) != nil {
+				t.Skip("only root gives a file away")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "rules")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			plant(t, dir)
+			if r, err := ReadFolder(dir); err == nil || !strings.Contains(err.Error(), dir) {
+				t.Errorf("it is taken: %+v, %v", r, err)
+			}
+			if r := (Place{Rules: dir}).Read(0); !r.Unreadable {
+				t.Errorf("sent as %+v", r)
+			}
+		})
+	}
+	linked := filepath.Join(t.TempDir(), "rules")
+	if err := os.Symlink(t.TempDir(), linked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFolder(linked); err == nil {
+		t.Error("a link is taken for the folder")
+	}
+	if r, err := ReadFolder(filepath.Join(t.TempDir(), "none")); err != nil || len(r.Files) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -59,7 +59,7 @@ func (p Place) File(r Reach, bot int64) string {
 // 0 for one that is yet to be made. Rules that cannot be read are the mark that refuses
 // every command.
 func (p Place) Read(bot int64) *protocol.Rules {
-	list, err := client.ReadRules(p.Rules)
+	list, err := ReadFolder(p.Rules)
 	if err != nil {
 		return client.UnreadableRules(err)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"agent/client"
 	"agent/client/modelsfile"
+	"agent/client/termsafe"
 	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
@@ -29,6 +31,7 @@ type around struct {
 	socket  bool // the line or the environment names a socket: no daemon is started
 	path    string
 	config  *config.Config
+	fault   error // of config.toml, which is invalid: what there is can be shown, and nothing is made
 	notices []config.Notice
 	folder  *lead.Folder
 	state   config.State
@@ -44,6 +47,21 @@ type around struct {
 // look finds out. folder "" is the current one, or that of --cd.
 func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
 	return a.lookAt(cmd, folder, false)
+}
+
+// lookToShow is look for what makes no bot: a config.toml that is invalid is said, and
+// does not keep the person from seeing what there is, nor from stopping it.
+func (a *app) lookToShow(cmd *cobra.Command) (*around, error) {
+	w, err := a.lookAt(cmd, "", false)
+	if w == nil || w.fault == nil || err != w.fault {
+		return w, err
+	}
+	if err := w.readState(); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.stderr, "sonny: %s\n", termsafe.OneLine(w.fault.Error()))
+	w.target, err = a.target(w.config)
+	return w, err
 }
 
 // lookOutside is look that reads nothing of the folder's own: for what asks first.
@@ -64,7 +82,7 @@ func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, erro
 		return nil, err
 	}
 	if err := a.settings(w); err != nil {
-		return nil, err
+		return w, err
 	}
 	if err := w.readState(); err != nil {
 		return nil, err
@@ -118,6 +136,9 @@ func (a *app) settings(w *around) (err error) {
 	w.config, w.notices, err = config.Resolve(config.Sources{
 		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),
 	})
+	if w.fault = nil; protocol.CodeOf(err) == protocol.ConfigInvalid {
+		w.fault = err
+	}
 	return err
 }
 
@@ -151,7 +172,12 @@ func (a *app) stated() []config.Stated {
 }
 
 // lead are the settings of a new lead.
-func (w *around) lead() (lead.Settings, error) { return leadSettings(w.config) }
+func (w *around) lead() (lead.Settings, error) {
+	if w.fault != nil {
+		return lead.Settings{}, w.fault
+	}
+	return leadSettings(w.config)
+}
 
 // leadSettings are what a config says of new leads and their tasks.
 func leadSettings(c *config.Config) (lead.Settings, error) {
@@ -178,6 +204,9 @@ func (w *around) link() connect.Options {
 	o := connect.Options{
 		Target: w.target, Explicit: w.socket, Config: w.path,
 		Walls: c.Agent.Wall, Protect: c.Agent.ProtectPath, Companions: companions(w),
+	}
+	if w.fault != nil {
+		o.Explicit, o.Companions = true, nil // a daemon that it would start might lack a wall
 	}
 	o.Limits.MaxActive = c.Agent.MaxActive
 	if c.Agent.IdleExit != nil {

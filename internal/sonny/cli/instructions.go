@@ -43,7 +43,7 @@ type sourceLine struct {
 }
 
 func (a *app) instructions(cmd *cobra.Command, role string) error {
-	w, err := a.look(cmd, "")
+	w, err := a.lookToShow(cmd)
 	if err != nil {
 		return err
 	}

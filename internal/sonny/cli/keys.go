@@ -18,7 +18,7 @@ func (a *app) keysVerb() *cobra.Command {
 		Short: "Print the key map",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			w, err := a.look(cmd, "")
+			w, err := a.lookToShow(cmd)
 			if err != nil {
 				return err
 			}

@@ -107,7 +107,7 @@ func (a *app) scope(cmd *cobra.Command, words []string) (*memory.Memory, memory.
 	}
 	project := ""
 	if len(words) == 0 {
-		w, err := a.look(cmd, "")
+		w, err := a.lookToShow(cmd)
 		if err == nil {
 			project, err = w.project()
 		}
@@ -127,7 +127,7 @@ func (a *app) memoryShow(cmd *cobra.Command, words []string) error {
 	var s memory.Scope
 	if len(words) > 0 {
 		s, err = memory.ParseScope(strings.Join(words, " "), "")
-	} else if w, lookErr := a.look(cmd, ""); lookErr != nil {
+	} else if w, lookErr := a.lookToShow(cmd); lookErr != nil {
 		err = lookErr
 	} else {
 		s.Project, err = w.project()

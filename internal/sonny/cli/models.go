@@ -72,7 +72,7 @@ func (a *app) discoverModels(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.look(cmd, "")
+	w, err := a.lookToShow(cmd)
 	if err != nil {
 		return err
 	}

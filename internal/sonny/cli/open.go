@@ -141,7 +141,8 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
 	options.Mode, options.Why, options.Crashed = w.mode, w.why, w.guard.Catch
 	options.Questions = asked(link.Client, w.sonny)
-	options.PlanTask = w.planTask(link, options.Settings)
+	options.NewLead = func() (screen.NewLead, error) { return a.newLead(w, kind) }
+	options.PlanTask = a.planTask(w, link, kind)
 	if options.Bot = o.bot; o.notice != "" {
 		options.Notices = append(options.Notices, o.notice)
 	}
@@ -167,10 +168,11 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 
 // screenOptions are what the settings and the folder say.
 func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) {
-	settings, err := w.lead()
+	made, err := w.newLead(kind)
 	if err != nil {
 		return nil, err
 	}
+	settings := made.Settings
 	list, err := models()
 	if err != nil {
 		return nil, err
@@ -179,11 +181,10 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 	role, served := "lead", tools.Lead
 	if kind == lead.KindHome {
 		role, served = "home", tools.Home
-		settings.Home()
 	}
 	return &screen.Options{
 		Kind: kind, Own: w.own, NoProject: w.own || w.noProject, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
-		Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort), Models: list,
+		Model: made.Model, Effort: made.Effort, Models: list,
 		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {
 			c, err := compose(w, project, role)
@@ -208,6 +209,30 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Clock:     shownClock(),
 		Fresh:     a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil
+}
+
+// newLead is what the settings say of a lead that is made.
+func (w *around) newLead(kind lead.Kind) (screen.NewLead, error) {
+	settings, err := w.lead()
+	if kind == lead.KindHome {
+		settings.Home()
+	}
+	return screen.NewLead{
+		Settings: settings, Model: cmp.Or(w.config.Model, w.state.Model), Effort: cmp.Or(w.config.Effort, w.state.Effort),
+	}, err
+}
+
+// newLead is the same by the settings as they are now. It leaves w as it is, and may run
+// beside its other uses.
+func (a *app) newLead(w *around, kind lead.Kind) (screen.NewLead, error) {
+	now := *w
+	if err := a.settings(&now); err != nil {
+		return screen.NewLead{}, err
+	}
+	if err := now.readState(); err != nil {
+		return screen.NewLead{}, err
+	}
+	return now.newLead(kind)
 }
 
 // asked are the open questions of bots, as the tool host keeps them.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"agent/client"
 	"agent/client/termsafe"
 	"agent/internal/place"
 	"agent/internal/rules"
@@ -60,7 +59,7 @@ func heldRules() (*rules.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := client.ReadRules(dir)
+	read, err := allow.ReadFolder(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func skills() (*skill.Skills, error) {
 }
 
 func (a *app) skillsList(cmd *cobra.Command) error {
-	w, err := a.look(cmd, "")
+	w, err := a.lookToShow(cmd)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func skillLine(r skill.Row) string {
 }
 
 func (a *app) skillsUpdate(cmd *cobra.Command) error {
-	w, err := a.look(cmd, "")
+	w, err := a.lookToShow(cmd)
 	if err != nil {
 		return err
 	}

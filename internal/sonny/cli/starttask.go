@@ -13,15 +13,19 @@ import (
 
 // planTask resolves a task that the person starts (sonny.md 10.1). What it says is what
 // the person has to have seen: a setup, which runs without any sandbox.
-func (w *around) planTask(link *connect.Link, settings lead.Settings) func(context.Context, string, string, string) (*screen.TaskPlan, error) {
+func (a *app) planTask(w *around, link *connect.Link, kind lead.Kind) func(context.Context, string, string, string) (*screen.TaskPlan, error) {
 	return func(ctx context.Context, bot, name, brief string) (*screen.TaskPlan, error) {
+		now, err := a.newLead(w, kind)
+		if err != nil {
+			return nil, err
+		}
 		record, err := link.Client.Inspect(ctx, bot)
 		if err != nil {
 			return nil, err
 		}
 		s := &lead.TaskStarter{
 			Client: link.Client, Store: w.target.Store, Sonny: w.sonny, Lead: record, Project: lead.ProjectOf(bot),
-			Settings: settings, Compose: lead.TaskComposer(filepath.Dir(w.agent), w.config.Skills.Disabled),
+			Settings: now.Settings, Compose: lead.TaskComposer(filepath.Dir(w.agent), w.config.Skills.Disabled),
 			Keys: lead.KeyVariables(link.Ready),
 		}
 		if record.Workspace != nil {

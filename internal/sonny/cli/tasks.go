@@ -119,7 +119,7 @@ type taskDesk struct {
 
 // withTasks finds the lead and runs a command on its tasks.
 func (a *app) withTasks(cmd *cobra.Command, of string, run func(*taskDesk) error) error {
-	w, err := a.look(cmd, "")
+	w, err := a.lookToShow(cmd)
 	if err != nil {
 		return err
 	}

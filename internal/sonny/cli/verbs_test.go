@@ -299,6 +299,29 @@ func TestTheCord(t *testing.T) {
 	}
 }
 
+// What confines is read from config.toml, so that no bot is made by an invalid one. To see
+// what there is, and to stop it, needs none of it.
+func TestAnInvalidConfig(t *testing.T) {
+	t.Parallel()
+	h := demo(t)
+	ok(t, h, "exec", "--quiet", "say: x")
+	for name, text := range map[string]string{"a wrong value that confines": "row = \"bogus\"\n", "no TOML": "row = \n"} {
+		h.Write(".agent/config.toml", text)
+		for _, line := range [][]string{
+			{"pause"}, {"unpause"}, {"status"}, {"sessions"}, {"usage"}, {"memory", "show"}, {"keys"}, {"skills", "list"}, {"instructions"},
+		} {
+			if r := h.Sonny(line...); r.Exit != 0 || !strings.Contains(r.Stderr, string(protocol.ConfigInvalid)) {
+				t.Errorf("%s: sonny %v: exit %d, %s", name, line, r.Exit, r.Stderr)
+			}
+		}
+		for _, line := range [][]string{{"exec", "say: x"}, {"setup", "--row", "auto"}} {
+			if r := h.Sonny(line...); r.Exit == 0 || !strings.Contains(r.Stderr, string(protocol.ConfigInvalid)) {
+				t.Errorf("%s: sonny %v: exit %d, %s", name, line, r.Exit, r.Stderr)
+			}
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	t.Parallel()
 	h := demo(t)

@@ -12,6 +12,7 @@ import (
 	"agent/client"
 	"agent/client/envfile"
 	"agent/internal/rules"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/memory"
 	"agent/internal/sonny/skill"
 	"agent/protocol"
@@ -22,7 +23,7 @@ const maxSessionRules = 256
 
 // rules parses the person's command rules, and those of each session.
 func (d *Doctor) rules(context.Context) finding {
-	files, err := client.ReadRules(filepath.Join(d.agentDir(), "rules"))
+	files, err := allow.ReadFolder(filepath.Join(d.agentDir(), "rules"))
 	if err != nil {
 		return fault(Fail, err, "until it can be read every command of a new bot is refused")
 	}

@@ -73,7 +73,11 @@ func (t *tree) unchanged(ctx context.Context, of *lead.Session) bool {
 		return false
 	}
 	status, err := of.Repo.Status(ctx)
-	return err == nil && !status.Dirty()
+	if err != nil || status.Dirty() {
+		return false
+	}
+	within, err := of.Repo.Within(ctx)
+	return err == nil && len(within) == 0
 }
 
 // count is a number with its noun.

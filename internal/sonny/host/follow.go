@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agent/internal/sonny/host/plans"
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/protocol"
 )
@@ -54,6 +55,7 @@ func (h *host) hear(ctx context.Context, notes <-chan live.Note) {
 				h.heard(n.Event)
 				tell.hear(ctx, n.Event)
 			}
+			h.sendLater(ctx, n)
 		}
 		timer = nil
 		next := u.send(ctx, h.Now())
@@ -63,6 +65,21 @@ func (h *host) hear(ctx context.Context, notes <-chan live.Note) {
 		if !next.IsZero() {
 			timer = time.After(max(next.Sub(h.Now()), time.Millisecond))
 		}
+	}
+}
+
+// sendLater sends changes that waited for a turn to end: of the bot whose turn did, and
+// of all when the host has just begun.
+func (h *host) sendLater(ctx context.Context, n live.Note) {
+	bot := ""
+	switch {
+	case n.Event != nil && n.Event.Kind == protocol.KindTurnFinished:
+		bot = n.Event.Bot
+	case !n.Last:
+		return
+	}
+	if err := lead.SendLater(ctx, h.Client, h.sonny, h.Store, bot); err != nil {
+		h.logf("%v", err)
 	}
 }
 

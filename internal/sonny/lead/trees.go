@@ -75,7 +75,7 @@ func TreeOf(sonny, store string, b *protocol.Bot) (*TaskTree, error) {
 
 // TreeState is what of a task's work would go with its worktree and its branch.
 type TreeState struct {
-	Uncommitted []string `json:"uncommitted"` // paths, at most repo.MaxFiles
+	Uncommitted []string `json:"uncommitted"` // paths, at most repo.MaxFiles; with / a repository within, whatever is in it
 	Unmerged    int      `json:"unmerged"`    // commits that the lead's checkout does not have
 }
 
@@ -91,6 +91,13 @@ func (t *TaskTree) State(ctx context.Context) (*TreeState, error) {
 	s := &TreeState{Uncommitted: []string{}}
 	for _, f := range status.Files {
 		s.Uncommitted = append(s.Uncommitted, f.Path)
+	}
+	within, err := t.Tree.Within(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range within {
+		s.Uncommitted = append(s.Uncommitted, path+"/")
 	}
 	s.Unmerged, err = t.Source.Missing(ctx, "refs/heads/"+t.Branch())
 	return s, err
@@ -242,8 +249,5 @@ func bothOf(touched []string, s *repo.Status) (both []string) {
 // CommitAll commits what a task has left uncommitted, in its worktree and without
 // hooks.
 func (t *TaskTree) CommitAll(ctx context.Context, message string) error {
-	if err := t.Tree.Careful(ctx, "add", "--all"); err != nil {
-		return err
-	}
-	return t.Tree.Careful(ctx, "commit", "--quiet", "--message", message)
+	return t.Tree.CommitAll(ctx, message)
 }

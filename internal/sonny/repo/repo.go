@@ -7,6 +7,7 @@ package repo
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,6 +66,7 @@ const (
 	maxStatus = 4 << 20
 	maxDiff   = 1 << 20
 	maxPaths  = 16 << 20
+	maxPath   = 64 << 10
 )
 
 // careful are the arguments of every command that reads: no lock is taken, no path is
@@ -107,7 +109,7 @@ type File struct {
 
 // Status reads the checkout's state.
 func (r Repo) Status(ctx context.Context) (*Status, error) {
-	out, err := r.read(ctx, maxStatus, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all")
+	out, err := r.read(ctx, maxStatus, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", git.NotWithin)
 	if err != nil && !errors.Is(err, git.ErrTooLong) {
 		return nil, err
 	}
@@ -176,7 +178,7 @@ func (f *File) Unmerged() bool {
 
 // Changed are the paths that differ between two commits.
 func (r Repo) Changed(ctx context.Context, from, to string) ([]string, error) {
-	out, err := r.read(ctx, maxPaths, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "-z", from, to, "--")
+	out, err := r.read(ctx, maxPaths, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "--no-renames", "-z", git.NotWithin, from, to, "--")
 	if err != nil || out == "" {
 		return nil, err
 	}
@@ -192,27 +194,95 @@ func (r Repo) Missing(ctx context.Context, other string) (int, error) {
 	return strconv.Atoi(out)
 }
 
-// Own runs a command that changes the checkout as the person's own, hooks and all.
-func (r Repo) Own(ctx context.Context, args ...string) error { return r.change(ctx, true, args...) }
+// Own runs a command that changes the checkout as the person's own, hooks and all. Hooks
+// that lie in the checkout, where agents write, do not run.
+func (r Repo) Own(ctx context.Context, args ...string) error {
+	return r.change(ctx, git.Options{Own: !r.hooksInCheckout(ctx)}, args...)
+}
+
+// hooksInCheckout reports whether the repository's config takes its hooks from within the
+// checkout, as some tools have it. The git folder itself no agent's sandbox lets be written.
+func (r Repo) hooksInCheckout(ctx context.Context) bool {
+	out, err := r.read(ctx, maxPath, "config", "--type=path", "--get-all", "core.hooksPath")
+	set := strings.Split(out, "\n") // the last is that of every careful command
+	if err != nil || len(set) < 2 {
+		return false
+	}
+	dir := set[len(set)-2]
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(r.Top, dir)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	in := func(folder string) bool {
+		rel, err := filepath.Rel(folder, dir)
+		return err == nil && filepath.IsLocal(rel)
+	}
+	return in(r.Top) && !in(filepath.Join(r.Common, "hooks"))
+}
 
 // Careful runs a command that changes a checkout which agents write: no hook runs.
 func (r Repo) Careful(ctx context.Context, args ...string) error {
-	return r.change(ctx, false, args...)
+	return r.change(ctx, git.Options{}, args...)
 }
 
-func (r Repo) change(ctx context.Context, own bool, args ...string) error {
+func (r Repo) change(ctx context.Context, o git.Options, args ...string) error {
 	g, err := git.Find()
 	if err != nil {
 		return err
 	}
-	_, err = g.With(ctx, git.Options{Own: own}, r.Top, append([]string{"--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)...)
+	_, err = g.With(ctx, o, r.Top, append([]string{"--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)...)
 	return err
+}
+
+// Within are the repositories within the checkout that its index knows, and that are
+// there: what is changed in them no status tells (git.NotWithin).
+func (r Repo) Within(ctx context.Context) (paths []string, err error) {
+	out, err := r.read(ctx, maxPaths, "ls-files", "-z", "--stage")
+	if err != nil {
+		return nil, err
+	}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		mode, rest, _ := strings.Cut(entry, " ")
+		_, path, _ := strings.Cut(rest, "\t")
+		if mode != gitlink {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(r.Top, path, ".git")); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// gitlink is the mode of an index entry that is a commit of another repository.
+const gitlink = "160000"
+
+// CommitAll commits all that is changed and new, without hooks. What is within a
+// repository of its own stays as it is there.
+func (r Repo) CommitAll(ctx context.Context, message string) error {
+	out, err := r.read(ctx, maxPaths, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", git.NotWithin)
+	if err != nil {
+		return err
+	}
+	var paths strings.Builder
+	for entry := range strings.SplitSeq(out, "\x00") {
+		if len(entry) > 3 && !strings.HasSuffix(entry, "/") {
+			paths.WriteString(entry[3:] + "\x00") // after its two letters
+		}
+	}
+	stage := git.Options{Input: strings.NewReader(paths.String())}
+	if err := r.change(ctx, stage, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+		return err
+	}
+	return r.Careful(ctx, "commit", "--quiet", "--message", message)
 }
 
 // Diff is the unified diff of the checkout against a commit, or between two commits,
 // of all files or of those named. cut is true where it was too long to be whole.
 func (r Repo) Diff(ctx context.Context, from, to string, paths ...string) (text string, cut bool, err error) {
-	args := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--ignore-submodules=dirty"}
+	args := []string{"diff", "--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", git.NotWithin}
 	for _, commit := range []string{from, to} {
 		if commit != "" {
 			args = append(args, commit)

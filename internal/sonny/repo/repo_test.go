@@ -96,6 +96,107 @@ func TestStatusAndDiff(t *testing.T) {
 	}
 }
 
+// An agent made a repository within the checkout, whose config names a filter: what
+// Sonny does in the checkout runs none of it (PO-43).
+func TestARepositoryWithinRunsNothing(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	dir, _ := made(t)
+	tree := filepath.Join(filepath.Dir(dir), "tree")
+	runGit(t, dir, "config", "user.name", "t")
+	runGit(t, dir, "config", "user.email", "t@localhost")
+	runGit(t, dir, "worktree", "add", "-q", tree)
+	r, err := Find(ctx, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := filepath.Join(t.TempDir(), "ran")
+	plant := func(name string) {
+		t.Helper()
+		nested := filepath.Join(tree, name)
+		write(t, filepath.Join(nested, "f"), "one\n")
+		runGit(t, nested, "init", "-q")
+		runGit(t, nested, "add", ".")
+		runGit(t, nested, "commit", "-qm", "first")
+		runGit(t, nested, "config", "filter.x.clean", "touch "+ran+"; cat")
+		write(t, filepath.Join(nested, ".gitattributes"), "* filter=x\n")
+		write(t, filepath.Join(nested, "f"), "two\n")
+	}
+	plant("known")
+	runGit(t, tree, "-c", "advice.addEmbeddedRepo=false", "update-index", "--add", "known")
+	plant("new")
+	write(t, filepath.Join(tree, "b.txt"), "two\n")
+	write(t, filepath.Join(tree, "known", ".gitmodules"), "")
+	for name, do := range map[string]func() error{
+		"status": func() error { _, err := r.Status(ctx); return err },
+		"diff":   func() error { _, _, err := r.Diff(ctx, "HEAD", ""); return err },
+		"paths":  func() error { _, _, err := r.Paths(ctx, 100); return err },
+		"commit": func() error { return r.CommitAll(ctx, "all") },
+		"rebase": func() error { return r.Careful(ctx, "rebase", "--quiet", "main") },
+		"merge":  func() error { return r.Own(ctx, "merge", "--quiet", "--no-edit", "main") },
+	} {
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(ran); err == nil {
+			t.Fatalf("%s ran a program that the repository within names", name)
+		}
+	}
+	if within, err := r.Within(ctx); err != nil || len(within) != 1 || within[0] != "known" {
+		t.Errorf("within %q, %v", within, err)
+	}
+	if got := runGit(t, tree, "show", "--name-only", "--format="); !strings.Contains(got, "b.txt") || !strings.Contains(got, "known") {
+		t.Errorf("committed %q", got)
+	}
+	if err := os.RemoveAll(filepath.Join(tree, "new")); err != nil {
+		t.Fatal(err)
+	}
+	from, err := Find(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := from.RemoveWorktree(ctx, tree); err == nil {
+		t.Error("a worktree was removed that holds a repository within")
+	}
+}
+
+// Some tools have the hooks in the checkout itself, where agents write (sonny.md 4).
+func TestHooksInTheCheckoutDoNotRun(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		path string // of core.hooksPath; "": not set
+		runs bool
+	}{
+		"the repository's own": {"", true}, "a folder of the checkout": {".husky", false},
+		"the same by its whole path": {"/.husky", false},
+	} {
+		dir, r := made(t)
+		runGit(t, dir, "config", "user.name", "t")
+		runGit(t, dir, "config", "user.email", "t@localhost")
+		hooks := filepath.Join(dir, ".git", "hooks")
+		if c.path != "" {
+			hooks = filepath.Join(dir, ".husky")
+			set := c.path
+			if filepath.IsAbs(set) {
+				set = hooks
+			}
+			runGit(t, dir, "config", "core.hooksPath", set)
+		}
+		ran := filepath.Join(t.TempDir(), "ran")
+		runGit(t, dir, "checkout", "-q", "-b", "other")
+		runGit(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
+		runGit(t, dir, "checkout", "-q", "-")
+		write(t, filepath.Join(hooks, "post-merge"), "#!/bin/sh\ntouch "+ran+"\n")
+		if err := r.Own(ctx, "merge", "--quiet", "--no-edit", "other"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(ran); (err == nil) != c.runs {
+			t.Errorf("%s: the hook ran: %v", name, err == nil)
+		}
+	}
+}
+
 // An agent rewrote the .git pointer of its worktree to a git folder that names
 // programs: what Sonny reads there runs none of them (SO-108, on the reading side).
 func TestRewrittenPointerRunsNothing(t *testing.T) {

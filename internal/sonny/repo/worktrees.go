@@ -111,7 +111,11 @@ func (r Repo) RemoveWorktree(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if status.Dirty() {
+	within, err := own.Within(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Dirty() || len(within) > 0 {
 		return protocol.Fail(protocol.WorktreeFailed, path+" has changes that are not committed; commit them there, or remove it yourself")
 	}
 	_, err = r.read(ctx, maxStatus, "worktree", "remove", "--force", path)

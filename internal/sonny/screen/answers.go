@@ -83,6 +83,7 @@ type answers struct {
 	choice  int       // the highlighted one's number; 0 for none
 	whole   bool
 	top     int // the first row of the body that is shown
+	read    reading
 	field   *writing
 	at      area // where it was drawn last
 	calls   calls
@@ -276,17 +277,19 @@ func (p *answers) key(a *App, k term.Key) bool {
 	}
 	switch k.Name {
 	case "pgup":
-		p.scroll(-panelPage)
+		p.scroll(-p.page())
 	case "pgdown":
-		p.scroll(panelPage)
+		p.scroll(p.page())
 	default:
 		p.elsewhere(a, k)
 	}
 	return true
 }
 
-// panelPage is how many rows of a long call PgUp and PgDn go.
+// panelPage is how many rows of a long call PgUp and PgDn go at most.
 const panelPage = 8
+
+func (p *answers) page() int { return max(1, min(panelPage, p.read.page)) }
 
 // elsewhere does the few actions that mean the same with a question on screen.
 func (p *answers) elsewhere(a *App, k term.Key) {
@@ -379,6 +382,10 @@ func (p *answers) move(a *App, by int) {
 // take takes the choice of a number, where it is offered.
 func (p *answers) take(a *App, n int) {
 	q := p.current(a)
+	if p.read.of == q.id() && p.read.hard {
+		a.notes.say("too little of it is on screen to decide: PgDn reads on, or make the window larger")
+		return
+	}
 	list := q.sheet(a, a.w, false).choices
 	at := slices.IndexFunc(list, func(c choice) bool { return c.n == n })
 	if at < 0 {

@@ -24,13 +24,14 @@ type asked struct {
 	picked   string
 	wants    string // what choice 4 asks for
 	ends     bool   // Esc ends it
+	body     []text.Line
 }
 
 func (q *asked) id() string       { return q.name }
 func (q *asked) bot() string      { return q.of }
 func (q *asked) since() time.Time { return q.at }
 func (q *asked) sheet(*App, int, bool) sheet {
-	return sheet{title: q.name, choices: []choice{plainChoice(1, "one"), plainChoice(3, "three"), {n: 4, words: q.wants}}}
+	return sheet{title: q.name, body: q.body, choices: []choice{plainChoice(1, "one"), plainChoice(3, "three"), {n: 4, words: q.wants}}}
 }
 
 func (q *asked) pick(a *App, n int, words string) {
@@ -131,6 +132,59 @@ func TestKeysAreSwallowed(t *testing.T) {
 	if q.picked != "3" {
 		t.Errorf("the highlighted choice: %q", q.picked)
 	}
+}
+
+func TestAQuestionThatIsNotOnScreen(t *testing.T) {
+	t.Parallel()
+	long := func(b *bench) *asked {
+		q := b.ask("q", "demo.lead")
+		for i := range 10 {
+			q.body = append(q.body, text.Of(text.Plain, fmt.Sprintf("row %d", i)))
+		}
+		b.pass(time.Minute)
+		return q
+	}
+	t.Run("F17 nothing decides on a screen that is too small for it", func(t *testing.T) {
+		b := newBench(t)
+		b.pass(2 * time.Second)
+		q := long(b)
+		b.view(term.NewFrame(15, 4))
+		b.press("1", "down", "enter")
+		if q.picked != "" {
+			t.Fatalf("%q decided", q.picked)
+		}
+		b.answers.rows(b.App, 80, 20)
+		if b.press("1"); q.picked != "1" {
+			t.Errorf("with all of it on screen: %q", q.picked)
+		}
+	})
+	t.Run("F17 where few rows fit, all of them have to have been on screen", func(t *testing.T) {
+		b := newBench(t)
+		b.pass(2 * time.Second)
+		q := long(b)
+		seen := ""
+		for range 20 {
+			for _, row := range b.answers.rows(b.App, 30, 7) {
+				seen += row.String() + "\n"
+			}
+			all := true
+			for i := range 10 {
+				all = all && strings.Contains(seen, fmt.Sprintf("row %d\n", i))
+			}
+			b.press("1", "down", "enter")
+			if !all && q.picked != "" {
+				t.Fatalf("%q decided, and on screen was only\n%s", q.picked, seen)
+			}
+			if all {
+				break
+			}
+			b.answers.choice = 0
+			b.press("pgdown")
+		}
+		if q.picked != "1" {
+			t.Errorf("after all was read: %q", q.picked)
+		}
+	})
 }
 
 func TestAnotherQuestionIsAnotherToRead(t *testing.T) {

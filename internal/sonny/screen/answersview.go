@@ -25,28 +25,63 @@ func (p *answers) rows(a *App, w, h int) []text.Line {
 		at := slices.IndexFunc(list, func(x asking) bool { return x.id() == q.id() })
 		count = fmt.Sprintf("%d of %d", at+1, len(list))
 	}
-	foot := p.choices(s, w, a.o.Now().Before(p.guard.until) && p.focused, true)
+	deaf := a.o.Now().Before(p.guard.until) && p.focused
+	foot := p.choices(s, w, deaf, true)
 	out := []text.Line{titledRule(cells.OneLine(s.title), count, w)}
-	room := max(1, h-leastTranscript-len(out)-len(foot))
-	if p.whole {
-		room = max(1, h-len(out)-len(foot))
+	room := h - leastTranscript - len(out) - len(foot)
+	if p.whole || room < leastBody { // the question is what the person needs to read now
+		foot = p.choices(s, w, deaf, room >= leastBody)
+		room = h - len(out) - len(foot)
 	}
-	out = append(out, p.window(s.body, room)...)
+	out = append(out, p.window(s.body, max(1, room))...)
 	return append(out, foot...)
+}
+
+// leastBody is how many rows of what is asked are enough to decide on it. With fewer in
+// view, all of it has to have been in view, a part after the other.
+const leastBody = 6
+
+// reading keeps which rows of a question have been in view.
+type reading struct {
+	of   string // the question's id
+	to   int    // all rows before this one have been
+	page int    // how many are in view
+	hard bool   // too few are in view, and not all have been
+}
+
+// hide is of a screen on which nothing of the question is.
+func (p *answers) hide() { p.read = reading{of: p.shown, hard: true} }
+
+// saw notes the rows of a body that are in view.
+func (r *reading) saw(id string, from, to, all int) {
+	if r.of != id {
+		*r = reading{of: id}
+	}
+	if from <= r.to {
+		r.to = max(r.to, to)
+	}
+	r.page = to - from
+	r.hard = r.page < min(leastBody, all) && r.to < all
 }
 
 // window is the part of the body that is in view.
 func (p *answers) window(body []text.Line, room int) []text.Line {
-	body = append(append([]text.Line{{}}, body...), text.Line{})
+	if room >= leastBody {
+		body = append(append([]text.Line{{}}, body...), text.Line{})
+	}
 	if len(body) <= room {
 		p.top = 0
+		p.read.saw(p.shown, 0, len(body), len(body))
 		return body
 	}
 	p.top = min(p.top, len(body)-room)
 	out := slices.Clone(body[p.top : p.top+room])
-	if rest := len(body) - room - p.top; rest > 0 {
+	seen := p.top + room
+	if rest := len(body) - seen; rest > 0 && room > 1 {
 		out[len(out)-1] = text.Of(text.Dim, fmt.Sprintf("    +%d lines · PgUp PgDn", rest+1))
+		seen--
 	}
+	p.read.saw(p.shown, p.top, seen, len(body))
 	return out
 }
 

@@ -51,6 +51,9 @@ type Options struct {
 
 	Settings lead.Settings
 	Store    string // the store's path
+	// NewLead resolves Settings, Model and Effort again. It runs beside the loop. nil: they
+	// stay as they are.
+	NewLead func() (NewLead, error)
 
 	// Project is the name of the folder's project where no other folder has it.
 	Project string
@@ -169,6 +172,7 @@ type App struct {
 	frameDue    *time.Timer
 	clockDue    *time.Timer
 	loadedAll   bool
+	flights     []flight // in the order in which they were sent
 	askedModels bool
 }
 

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,6 +160,34 @@ func TestDraftsOnScreen(t *testing.T) {
 		s.WaitGone("1 stashed")
 		s.WaitFor("✔ done")
 		s.Keys("C-c")
+	})
+}
+
+// A daemon may not answer for a while: its disk hangs, or it is stopped.
+func TestAMessageThatTheDaemonDoesNotTake(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := resting(t, h, dir)
+	daemon, err := os.FindProcess(h.DaemonPID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal := func(sig os.Signal) {
+		t.Helper()
+		if err := daemon.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	t.Cleanup(func() { daemon.Signal(syscall.SIGCONT) })
+	send(s, "say: x")
+	s.WaitFor("sending…  say: x")
+	s.Keys("C-d")
+	s.Exit()
+	signal(syscall.SIGCONT)
+	s = open(h, dir)
+	s.Until("the message, held or sent", func(screen string) bool {
+		return strings.Contains(screen, "held  say: x") || strings.Contains(screen, "› say: x")
 	})
 }
 

@@ -23,7 +23,7 @@ func (a *App) change(s *session, gates []protocol.Gate, place *protocol.Configur
 	switch {
 	case place == nil:
 	case s.working(a):
-		s.wait(place, to)
+		a.wait(s, place, to)
 	default:
 		now = place
 	}
@@ -35,23 +35,61 @@ func (a *App) change(s *session, gates []protocol.Gate, place *protocol.Configur
 	}
 }
 
-// wait keeps a change for the turn's end.
-func (s *session) wait(place *protocol.Configure, to string) {
+// wait keeps a change for the turn's end, in a file too: the tool host sends it where no
+// screen is there then.
+func (a *App) wait(s *session, place *protocol.Configure, to string) {
 	s.after, s.afterWords = merged(s.after, place), to
 	s.tr.Notice(0, to+": after this turn", "")
+	change := *s.after
+	change.Bot, change.BotID = s.bot, s.id
+	later := lead.LaterOf(a.o.Store, to, &change)
+	do(a, func(context.Context) (struct{}, error) { return struct{}{}, later.Keep(a.o.Kept) },
+		func(_ struct{}, err error) {
+			if err != nil {
+				a.notes.fail(fmt.Errorf("%s holds after this turn only while this screen is open: %w", to, err))
+			}
+		})
+}
+
+// waited takes up what was to hold after a turn, when the bot is opened again.
+func (a *App) waited(s *session) {
+	do(a, func(context.Context) (*lead.Later, error) { return lead.ReadLater(a.o.Kept, a.o.Store, s.id) },
+		func(l *lead.Later, err error) {
+			switch {
+			case err != nil:
+				a.notes.fail(err)
+			case l != nil && s.after == nil && s.working(a):
+				s.after, s.afterWords = l.Change(), l.Words
+			case l != nil && s.after == nil:
+				a.configureNow(s, l.Change(), l.Words)
+			}
+		})
 }
 
 // configureNow sends a change, and says what holds when it does. Where a turn has begun
 // meanwhile the place waits for its end and the gates go alone.
 func (a *App) configureNow(s *session, change *protocol.Configure, to string) {
 	change.Bot, change.BotID = s.bot, s.id
-	do(a, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Configure(ctx, change) },
+	s.confines.next(func() { a.sendConfinement(s, change, to) })
+}
+
+func (a *App) sendConfinement(s *session, change *protocol.Configure, to string) {
+	do(a, func(ctx context.Context) (*protocol.Bot, error) {
+		record, err := a.client().Configure(ctx, change)
+		if err == nil && lead.LaterOf(a.o.Store, to, change).Waits() {
+			lead.DropLater(a.o.Kept, a.o.Store, s.id)
+		}
+		return record, err
+	},
 		func(record *protocol.Bot, err error) {
+			if s.confines.done(); !s.confines.busy {
+				s.stepped = ""
+			}
 			switch gates, gated := change.Gates.Get(); {
 			case errors.Is(err, protocol.BotBusy):
 				place := *change
 				place.Gates = protocol.Opt[[]protocol.Gate]{}
-				s.wait(&place, to)
+				a.wait(s, &place, to)
 				if gated {
 					a.change(s, gates, nil, to)
 				}
@@ -111,7 +149,7 @@ func (a *App) sandboxCommand(mode string) error {
 	}
 	set := func(a *App) {
 		if a.session == nil {
-			a.o.Settings.Sandbox = mode
+			a.forNewLead(func(s *lead.Settings) { s.Sandbox = mode })
 			return
 		}
 		place := &protocol.Configure{Sandbox: protocol.Set(mode)}
@@ -134,7 +172,7 @@ func (a *App) networkCommand(word string) error {
 		return protocol.Fail(protocol.UsageError, "/network on, or /network off")
 	}
 	if a.session == nil {
-		a.o.Settings.Network = on
+		a.forNewLead(func(s *lead.Settings) { s.Network = on })
 		return nil
 	}
 	a.change(a.session, nil, &protocol.Configure{Network: protocol.Set(on)}, "network "+word)
@@ -149,7 +187,7 @@ func (a *App) writableCommand(path string) error {
 	}
 	b := a.bot()
 	if b == nil {
-		a.o.Settings.WritableRoots = append(slices.Clone(a.o.Settings.WritableRoots), folder)
+		a.alsoWritable(folder)
 		return nil
 	}
 	if b.Record.Sandbox != protocol.SandboxWorkspace {

@@ -137,7 +137,7 @@ func (a *App) saving(c *composer) func() error {
 
 // lastDrafts saves what is on screen when it is left, or the terminal is gone.
 func (a *App) lastDrafts() {
-	for _, c := range a.writing() {
+	for _, c := range append(a.writing(), a.holdFlights()...) {
 		if save := a.saving(c); save != nil {
 			_ = save() // nobody is there any more to be told
 		}

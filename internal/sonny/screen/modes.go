@@ -182,7 +182,7 @@ func (a *App) startTask(bot, brief string) error {
 	by, label := s.bot, strings.TrimPrefix(bot, a.project()+".")
 	failed := func(err error) {
 		a.notes.fail(err)
-		s.taskBack(brief)
+		a.taskBack(s, brief)
 	}
 	do(a, func(ctx context.Context) (*TaskPlan, error) { return a.o.PlanTask(ctx, by, label, brief) },
 		func(plan *TaskPlan, err error) {
@@ -193,7 +193,7 @@ func (a *App) startTask(bot, brief string) error {
 				a.panel = &askPanel{
 					title: "start " + plan.Bot, lines: plan.Says,
 					yes: func(a *App) { a.carryOut(plan, failed) },
-					no:  func(a *App) { s.taskBack(brief) },
+					no:  func(a *App) { a.taskBack(s, brief) },
 				}
 			default:
 				a.carryOut(plan, failed)
@@ -203,10 +203,10 @@ func (a *App) startTask(bot, brief string) error {
 }
 
 // taskBack gives a brief back as it was typed.
-func (s *session) taskBack(brief string) {
+func (a *App) taskBack(s *session, brief string) {
 	e := s.compose.e()
 	if !e.Empty() {
-		s.giveBack(textMessage(brief))
+		a.giveBack(s, textMessage(brief))
 		return
 	}
 	e.Type("&")

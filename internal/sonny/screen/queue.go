@@ -96,7 +96,7 @@ func (a *App) missed(e *protocol.Event) {
 		request := b.Queue[at].Request
 		if m, ours := s.mine[request]; ours {
 			delete(s.mine, request)
-			s.giveBack(m)
+			a.giveBack(s, m)
 			a.notes.say(turnEnded)
 		}
 	}
@@ -177,7 +177,7 @@ func (a *App) editHeld(s *session) {
 	last := len(s.held) - 1
 	m := s.held[last]
 	s.held = s.held[:last]
-	s.giveBack(m)
+	a.giveBack(s, m)
 }
 
 // edited puts the message that was edited back where it was, with those that were
@@ -285,6 +285,7 @@ func (a *App) resubmit(s *session, list []message, when func(func())) {
 		req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Delivery: protocol.Queue}
 		reqs = append(reqs, req)
 		s.remember(req.RequestID, m)
+		a.takeOff(s, req.RequestID, m)
 	}
 	when(func() {
 		var kept []func(context.Context)
@@ -300,7 +301,11 @@ func (a *App) resubmit(s *session, list []message, when func(func())) {
 			}
 			return len(reqs), nil
 		}, func(n int, err error) {
+			for _, req := range reqs {
+				a.landed(req.RequestID)
+			}
 			if err != nil {
+				s := a.nowOf(s)
 				s.held = append(slices.Clone(list[n:]), s.held...)
 				a.notes.fail(err)
 			}
@@ -368,7 +373,7 @@ func (a *App) editNumber(s *session, n int) {
 	if i := a.heldAt(s, n); i >= 0 {
 		m := s.held[i]
 		s.held = slices.Delete(s.held, i, i+1)
-		s.giveBack(m)
+		a.giveBack(s, m)
 		return
 	}
 	a.editQueued(s, n)

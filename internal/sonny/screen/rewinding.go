@@ -154,6 +154,21 @@ func nodeBefore(ctx context.Context, a *App, bot string, node int64) (int64, err
 
 // leadLike makes a lead with the settings of another, and puts a text into its composer.
 func (a *App) leadLike(s *session, prompt string, stop bool) error {
+	if a.recordOf(s.bot) == nil {
+		return noBot(s.bot)
+	}
+	a.readSettings(func(_ bool, err error) {
+		if err == nil {
+			err = a.makeLike(s, prompt, stop)
+		}
+		if err != nil {
+			a.notes.fail(err)
+		}
+	})
+	return nil
+}
+
+func (a *App) makeLike(s *session, prompt string, stop bool) error {
 	record := a.recordOf(s.bot)
 	if record == nil {
 		return noBot(s.bot)

@@ -92,7 +92,14 @@ func (a *App) nextRow() {
 	if row == "" {
 		row = a.confinement().Gate
 	}
+	s := a.session
+	if s != nil && s.stepped != "" {
+		row = s.stepped
+	}
 	a.setRow(row.Next())
+	if s != nil && s.confines.busy {
+		s.stepped = row.Next()
+	}
 }
 
 // look reads and plans only; again it gives back what the lead had.
@@ -115,7 +122,7 @@ func (a *App) setRow(row lead.Row) { a.changeRow(row, false) }
 func (a *App) changeRow(row lead.Row, tasks bool) {
 	s, b := a.session, a.bot()
 	if s == nil || b == nil {
-		a.o.Settings.Row, a.o.Settings.Sandbox = row, ""
+		a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = row, "" })
 		return
 	}
 	gates := row.Gates(toolsOf(&b.Record), &a.o.Settings)

@@ -68,6 +68,22 @@ func TestRowsOfALead(t *testing.T) {
 		}
 	})
 
+	t.Run("Shift+Tab pressed quickly steps as far as it was pressed", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		s := idle(h, dir)
+		d := daemonOf(t, h)
+		first := d.bot("demo.lead")
+		s.Keys("BTab", "BTab", "BTab", "BTab", "BTab")
+		footer(s, "look · read-only")
+		s.Keys("BTab")
+		footer(s, "auto · workspace-write")
+		h.Until("the row", func() bool {
+			b := d.bot("demo.lead")
+			return b.Sandbox == first.Sandbox && slices.Equal(b.WritableRoots, first.WritableRoots) && slices.Equal(tags(b), tags(first))
+		})
+	})
+
 	t.Run("SO-24 full is taken when its name was typed, and shown as long as it lasts", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t)
@@ -138,6 +154,38 @@ func TestRowsOfALead(t *testing.T) {
 		if b.Network || !slices.Contains(b.WritableRoots, h.Dir) || tags(b)[0] != "auto" {
 			t.Errorf("%v %v %v", b.Network, b.WritableRoots, tags(b))
 		}
+	})
+
+	t.Run("what is to hold after a turn holds though Sonny is left before, and is seen when it is opened again", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, manual())
+		s := idle(h, dir)
+		d := daemonOf(t, h)
+		send(s, "sh: until [ -e release ]; do sleep 0.1; done")
+		s.WaitFor("working")
+		send(s, "/sandbox read-only")
+		s.WaitFor("sandbox read-only: after this turn")
+		send(s, "/network off")
+		s.WaitFor("network off: after this turn")
+		h.Until("the file", func() bool {
+			l, err := filepath.Glob(h.Path(".agent", "sonny", "later", "*"))
+			return err == nil && len(l) == 1
+		})
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, dir)
+		footer(s, "network off: after")
+		s.Keys("C-d")
+		s.Exit()
+		h.Write("demo/release", "")
+		h.Until("the sandbox", func() bool {
+			b := d.bot("demo.lead")
+			return b.Sandbox == protocol.SandboxReadOnly && !b.Network && len(b.WritableRoots) == 0
+		})
+		h.Until("no file", func() bool {
+			l, err := filepath.Glob(h.Path(".agent", "sonny", "later", "*"))
+			return err == nil && len(l) == 0
+		})
 	})
 
 	t.Run("tasks keep their gates unless the person says so", func(t *testing.T) {

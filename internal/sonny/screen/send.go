@@ -192,6 +192,7 @@ func (a *App) prepare(ctx context.Context, s *session) {
 
 func (a *App) submit(s *session, req *protocol.Submit, m message, steers bool) {
 	s.remember(req.RequestID, m)
+	a.takeOff(s, req.RequestID, m)
 	root := a.workspace(s)
 	s.post.next(func() {
 		kept := a.keepFiles(req)
@@ -218,6 +219,7 @@ func (a *App) queueText(s *session, prompt string) {
 
 // submitted hears what became of a message. One that was refused is given back.
 func (a *App) submitted(s *session, request string, m message, steers bool, err error) {
+	a.landed(request)
 	if err == nil {
 		if b := a.world.Bot(s.bot); b != nil {
 			b.Prompted(request, m.prompt)
@@ -225,7 +227,7 @@ func (a *App) submitted(s *session, request string, m message, steers bool, err 
 		return
 	}
 	delete(s.mine, request)
-	s.giveBack(m)
+	a.giveBack(s, m)
 	switch {
 	case steers && errors.Is(err, protocol.StaleTurn):
 		a.notes.say(turnEnded)
@@ -269,10 +271,15 @@ func slashEscape(prompt string) string {
 	return ""
 }
 
-// giveBack puts a message that was refused into the composer, before what is there.
-func (s *session) giveBack(m message) {
+// giveBack puts a message that was refused into the composer, before what is there. A
+// bot that has left the screen has it when it is opened again.
+func (a *App) giveBack(s *session, m message) {
+	s = a.nowOf(s)
 	e := s.compose.e()
 	e.SetDraft(e.Draft().After(m.draft))
+	if s != a.session && s != a.side {
+		a.saveDraft(&s.compose)
+	}
 }
 
 // workspace is where a bot works.

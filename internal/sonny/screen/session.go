@@ -56,6 +56,8 @@ type session struct {
 	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
+	confines   outbox              // changes of its confinement, one after another
+	stepped    lead.Row            // the newest row that was stepped to and is on its way; "" for none
 	after      *protocol.Configure // what is sent when the turn is over; nil: nothing
 	afterWords string
 	overturned map[string]bool // denials that the person has dealt with
@@ -167,6 +169,7 @@ func (s *session) load(a *App) {
 			s.began(p)
 			s.waits(a)
 			s.step(a)
+			a.waited(s)
 			a.sessionLoaded(s)
 		})
 }

@@ -63,7 +63,10 @@ func (a *App) fields() []field {
 		{"sandbox", func(a *App) string { return a.start.plan(a).Sandbox() }, func(a *App) {
 			a.chooseSandbox(after(sandboxes, a.start.plan(a).Sandbox()))
 		}},
-		{"network", func(a *App) string { return onOff(s.Network) }, func(a *App) { s.Network = !s.Network }},
+		{"network", func(a *App) string { return onOff(s.Network) }, func(a *App) {
+			on := !s.Network
+			a.forNewLead(func(s *lead.Settings) { s.Network = on })
+		}},
 		{"extra folders", func(a *App) string { return orNone(strings.Join(s.WritableRoots, ", ")) }, func(a *App) {
 			a.panel = &inputPanel{title: "a folder that it may write besides; an absolute path, or ~/", back: sheet(), take: (*App).addFolder}
 		}},
@@ -71,9 +74,13 @@ func (a *App) fields() []field {
 			a.panel = &inputPanel{title: "the tasks' model, PROVIDER/MODEL; - for the lead's", back: sheet(), take: (*App).taskModel}
 		}},
 		{"tasks' effort", func(a *App) string { return orSame(s.Tasks.Effort) }, func(a *App) {
-			s.Tasks.Effort = after(append([]string{""}, efforts...), s.Tasks.Effort)
+			effort := after(append([]string{""}, efforts...), s.Tasks.Effort)
+			a.forNewLead(func(s *lead.Settings) { s.Tasks.Effort = effort })
 		}},
-		{"tasks work in", func(a *App) string { return a.start.tasks(a) }, func(a *App) { s.Tasks.InFolder = !s.Tasks.InFolder }},
+		{"tasks work in", func(a *App) string { return a.start.tasks(a) }, func(a *App) {
+			in := !s.Tasks.InFolder
+			a.forNewLead(func(s *lead.Settings) { s.Tasks.InFolder = in })
+		}},
 	}
 }
 
@@ -110,7 +117,7 @@ func onOff(on bool) string {
 
 // chooseRow takes a row for the new lead; full wants its word typed.
 func (a *App) chooseRow(row lead.Row) {
-	take := func(a *App) { a.o.Settings.Row, a.o.Settings.Sandbox = row, "" }
+	take := func(a *App) { a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = row, "" }) }
 	if row.Sandbox() != protocol.SandboxFull {
 		take(a)
 		return
@@ -119,7 +126,7 @@ func (a *App) chooseRow(row lead.Row) {
 }
 
 func (a *App) chooseSandbox(mode string) {
-	take := func(a *App) { a.o.Settings.Sandbox = mode }
+	take := func(a *App) { a.forNewLead(func(s *lead.Settings) { s.Sandbox = mode }) }
 	if mode != protocol.SandboxFull {
 		take(a)
 		return
@@ -169,7 +176,7 @@ func (a *App) addFolder(path string) {
 		a.notes.fail(err)
 		return
 	}
-	a.o.Settings.WritableRoots = append(slices.Clone(a.o.Settings.WritableRoots), folder)
+	a.alsoWritable(folder)
 }
 
 func (a *App) taskModel(ref string) {
@@ -179,7 +186,7 @@ func (a *App) taskModel(ref string) {
 		a.notes.say(ref + " is no model: PROVIDER/MODEL")
 		return
 	}
-	a.o.Settings.Tasks.Model = ref
+	a.forNewLead(func(s *lead.Settings) { s.Tasks.Model = ref })
 }
 
 // record is a bot's, by its name; nil for none.

@@ -30,6 +30,7 @@ type startScreen struct {
 	making  bool
 	tr      *cells.Transcript // what the person ran before there is a lead; nil for nothing
 	due     bool              // Enter was pressed before the lead's name was known
+	changes []func(*lead.Settings)
 }
 
 // begin waits for the bots to be known, which decides what is opened (choose).
@@ -75,7 +76,8 @@ func (a *App) choose() {
 // fillStart fills in what a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
-	if st.failed = a.nameLead(page); st.failed != nil {
+	if err := a.nameLead(page); err != nil {
+		st.failed = err
 		return
 	}
 	a.readParts(st.project)
@@ -167,8 +169,9 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 	}
 }
 
-// send makes the lead and gives it the message. What fails before leaves no bot, and
-// the message in the composer.
+// send makes the lead and gives it the message, by the settings as they are now and as
+// the screen shows them: where they have changed, it shows them first. What fails before
+// leaves no bot, and the message in the composer.
 func (st *startScreen) send(a *App, m message) {
 	if st.making {
 		return
@@ -177,11 +180,32 @@ func (st *startScreen) send(a *App, m message) {
 		st.due = true
 		return
 	}
+	st.making, st.failed = true, nil
+	a.readSettings(func(changed bool, err error) {
+		st.making = false
+		switch {
+		case err != nil:
+			st.failed = err
+		case changed:
+			a.notes.say("config.toml has changed; Enter makes the lead as it is shown now")
+		default:
+			st.make(a, m)
+		}
+	})
+}
+
+// make makes the lead.
+func (st *startScreen) make(a *App, m message) {
 	if st.model == "" {
 		a.pickModel(m.prompt)
 		return
 	}
+	was := st.lead
 	if st.failed = a.nameAnew(); st.failed != nil {
+		return
+	}
+	if st.lead != was {
+		a.notes.say(was + " was made elsewhere meanwhile; Enter makes " + st.lead)
 		return
 	}
 	p := st.plan(a)
@@ -369,6 +393,9 @@ func (st *startScreen) writes(a *App, p *lead.Plan) string {
 	out := tilde(a.o.Folder.Path)
 	if a.o.Folder.Repo.There() && p.Settings.Git {
 		out += " and its git folder, its tasks' worktrees"
+	}
+	for _, folder := range p.Settings.WritableRoots {
+		out += ", " + tilde(folder)
 	}
 	if !p.Settings.NoTmp {
 		out += ", /tmp"

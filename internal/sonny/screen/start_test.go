@@ -1,9 +1,12 @@
 package screen_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +53,74 @@ func TestTheFirstModel(t *testing.T) {
 		s.WaitFor("no model none-such")
 		s.WaitFor("› say: x")
 		h.Until("no bot", func() bool { return len(bots(t, h)) == 0 })
+	})
+}
+
+// A change of config.toml holds for bots that are made after it (sonny.md 20).
+func TestSettingsThatChangeWhileTheScreenIsOpen(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	extra := h.Path("extra")
+	h.Write("extra/f", "")
+	set := func(words ...string) {
+		t.Helper()
+		if r := h.Sonny(append([]string{"config"}, words...)...); r.Exit != 0 {
+			t.Fatal(r.Stderr)
+		}
+	}
+	set("set", "sandbox_workspace_write.writable_roots", `["`+extra+`"]`)
+	s := open(h, dir)
+	wants(t, s, "1 AGENTS.md", "auto: a judge", "~/extra", "network on")
+	s.Keys("BTab")
+	s.WaitFor("manual: you decide")
+	set("unset", "sandbox_workspace_write.writable_roots")
+	set("set", "sandbox_workspace_write.network_access", "false")
+	send(s, "say: x")
+	wants(t, s, "config.toml has changed; Enter makes the lead as it is shown now", "network off", "manual: you decide", "› say: x")
+	s.WaitGone("~/extra")
+	if n := len(bots(t, h)); n != 0 {
+		t.Fatalf("%d bots", n)
+	}
+	s.Keys("Enter")
+	s.WaitFor("✔ done")
+	b := daemonOf(t, h).bot("demo.lead")
+	if b.Network || slices.Contains(b.WritableRoots, extra) || len(b.Gates) != 1 || b.Gates[0].Tag != "manual" {
+		t.Errorf("it is made with network %v, roots %q, gates %+v", b.Network, b.WritableRoots, b.Gates)
+	}
+
+	t.Run("a lead that follows is made by what holds then, and by none while that is invalid", func(t *testing.T) {
+		set("set", "row", "look")
+		s.Keys("C-x", "n")
+		wants(t, s, "makes one: demo.lead-2", "look: nothing asks")
+		h.Write(".agent/config.toml", "row = \"bogus\"\n")
+		send(s, "say: y")
+		wants(t, s, "config_invalid", "› say: y")
+		if n := len(bots(t, h)); n != 1 {
+			t.Errorf("%d bots", n)
+		}
+	})
+}
+
+func TestSonnyOpensNoStore(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	t.Run("PO-4 the screen reaches the daemon by its socket, and opens no file of the store", func(t *testing.T) {
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "say: x")
+		s.WaitFor("✔ done")
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.PID()))
+		if err != nil || len(files) < 3 {
+			t.Fatalf("%d open files, %v", len(files), err)
+		}
+		for _, f := range files {
+			if to, err := os.Readlink(f); err == nil && strings.Contains(to, "state.sqlite") {
+				t.Errorf("it holds %s", to)
+			}
+		}
 	})
 }
 

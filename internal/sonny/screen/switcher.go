@@ -104,11 +104,19 @@ func (a *App) newCommand(string) error {
 	}
 	a.closeSide()
 	a.session, a.start = nil, &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
-	page, _, err := a.o.Book.Read()
-	if err != nil {
-		return err
-	}
-	a.fillStart(page)
+	st := a.start
+	a.readSettings(func(_ bool, err error) {
+		var page *lead.Page
+		if err == nil {
+			page, _, err = a.o.Book.Read()
+		}
+		switch {
+		case err != nil:
+			st.failed = err
+		case a.start == st:
+			a.fillStart(page)
+		}
+	})
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"agent/internal/git"
 	"agent/protocol"
@@ -113,7 +114,8 @@ func (m *Room) Go(ctx context.Context, s *Step) error {
 	})
 }
 
-// apply puts files back. It never leaves the checkout, whatever links stand there.
+// apply puts files back. It never leaves the checkout, and goes through no link: an
+// agent may have put one where a folder was, to what it must not write (PO-34).
 func (m *Room) apply(ctx context.Context, list []Change) error {
 	root, err := os.OpenRoot(m.repo.Top)
 	if err != nil {
@@ -123,7 +125,7 @@ func (m *Room) apply(ctx context.Context, list []Change) error {
 	var failed []error
 	for _, c := range list {
 		if c.Op == 'D' {
-			failed = append(failed, gone(root.Remove(c.Path)))
+			failed = append(failed, within(root, c.Path, false, func(dir *os.Root, name string) error { return dir.Remove(name) }))
 		}
 	}
 	for _, c := range list {
@@ -134,49 +136,123 @@ func (m *Room) apply(ctx context.Context, list []Change) error {
 	return errors.Join(failed...)
 }
 
-func gone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+// within calls do with the folder that a path names and the last name of it. What is
+// missing of the folders is made, or there is nothing to do.
+func within(root *os.Root, file string, making bool, do func(dir *os.Root, name string) error) error {
+	dir, err := folder(root, path.Dir(file), making)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !making:
 		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	return err
+	defer dir.Close()
+	if err = do(dir, path.Base(file)); err != nil && (making || !errors.Is(err, fs.ErrNotExist)) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// folder opens a folder below another, name by name. Each is looked at, opened, and
+// compared with what was looked at, so that no link is followed, not even one that
+// takes a folder's place in the middle.
+func folder(root *os.Root, dir string, making bool) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
+	if err != nil || dir == "." {
+		return at, err
+	}
+	for name := range strings.SplitSeq(dir, "/") {
+		next, err := step(at, name, making)
+		at.Close()
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func step(at *os.Root, name string, making bool) (*os.Root, error) {
+	if making {
+		if err := at.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	seen, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.IsDir() {
+		return nil, errNoFolder(name)
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := next.Stat(".")
+	if err == nil && !os.SameFile(seen, opened) {
+		err = errNoFolder(name)
+	}
+	if err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+func errNoFolder(name string) error {
+	return protocol.Fail("target_changed", name+" is a link or a file now, where a folder was; nothing is put back through it")
 }
 
 // put writes a file anew, through another name so that it is whole or as it was.
 func (m *Room) put(ctx context.Context, root *os.Root, c Change) error {
-	text, err := m.git(ctx, git.Options{Max: MaxBytes, Env: nil}, "cat-file", "blob", c.blob)
+	text, err := m.blob(ctx, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Path, err)
+	}
+	return within(root, c.Path, true, func(dir *os.Root, name string) error {
+		next := ".sonny-restore-" + c.blob[:12]
+		err := fresh(dir, next, text, c)
+		if err == nil {
+			_ = dir.Remove(name) // a folder that is empty by now makes way, a full one does not
+			err = dir.Rename(next, name)
+		}
+		if err != nil {
+			_ = dir.Remove(next)
+		}
+		return err
+	})
+}
+
+// fresh makes a file or a link that was not there.
+func fresh(dir *os.Root, name, text string, c Change) error {
+	_ = dir.Remove(name) // of a restore that was cut short
+	if c.link {
+		return dir.Symlink(text, name)
+	}
+	f, err := dir.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, c.mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Chmod(c.mode)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// blob is what a change's file held.
+func (m *Room) blob(ctx context.Context, c Change) (string, error) {
+	text, err := m.git(ctx, git.Options{Max: MaxBytes}, "cat-file", "blob", c.blob)
+	if err != nil {
+		return "", err
 	}
 	// The runner takes a newline away from the end; the size says whether there was one.
 	size, err := m.git(ctx, git.Options{}, "cat-file", "-s", c.blob)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Path, err)
-	}
-	if size != fmt.Sprint(len(text)) {
+	if err == nil && size != fmt.Sprint(len(text)) {
 		text += "\n"
 	}
-	if dir := path.Dir(c.Path); dir != "." {
-		if err := root.MkdirAll(dir, 0o777); err != nil {
-			return err
-		}
-	}
-	next := path.Join(path.Dir(c.Path), ".sonny-restore-"+c.blob[:12])
-	if c.link {
-		err = root.Symlink(text, next)
-	} else {
-		err = root.WriteFile(next, []byte(text), c.mode)
-		if err == nil {
-			err = root.Chmod(next, c.mode)
-		}
-	}
-	if err == nil {
-		_ = root.Remove(c.Path) // a folder that is empty by now makes way, a full one does not
-		err = root.Rename(next, c.Path)
-	}
-	if err != nil {
-		_ = root.Remove(next)
-	}
-	return err
+	return text, err
 }
 
 // Diff is what changed in the folder since a state, as git prints it, untracked files

@@ -178,6 +178,42 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 	}
 }
 
+// An agent puts a link to the repository's own folders where a folder of its was: what
+// comes back must not land there (PO-34, PO-35).
+func TestNothingComesBackIntoTheGitFolder(t *testing.T) {
+	for name, inTheWay := range map[string]string{"the link is new": "", "the link is not looked at by git": "sub\nhk\n"} {
+		dir, m := checkout(t, map[string]string{"sub/config": "[core]\n\tfsmonitor = evil\n", "hk/post-commit": "evil\n", "deep/er/f": "evil\n"})
+		before := read(t, filepath.Join(dir, ".git", "config"))
+		take(t, m, "r1")
+		for _, d := range []string{"sub", "hk", "deep"} {
+			if err := os.RemoveAll(filepath.Join(dir, d)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, filepath.Join(dir, "real", "er", "g"), "")
+		for link, to := range map[string]string{"sub": ".git", "hk": ".git/hooks", "deep": "real"} {
+			if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if inTheWay != "" {
+			put(t, filepath.Join(dir, ".git", "info", "exclude"), inTheWay)
+		}
+		err := m.Go(context.Background(), back(t, m))
+		if err == nil && inTheWay != "" {
+			t.Errorf("%s: nothing was refused", name)
+		}
+		if got := read(t, filepath.Join(dir, ".git", "config")); got != before {
+			t.Errorf("%s: .git/config is now %q", name, got)
+		}
+		for _, planted := range []string{".git/hooks/post-commit", "real/er/f"} {
+			if _, err := os.Lstat(filepath.Join(dir, planted)); err == nil {
+				t.Errorf("%s: %s is there", name, planted)
+			}
+		}
+	}
+}
+
 func TestOnlyTheFolderIsKept(t *testing.T) {
 	dir, top := checkout(t, map[string]string{"a/f": "one", "b/f": "one"})
 	m, err := top.store.In(top.repo, filepath.Join(dir, "a"))

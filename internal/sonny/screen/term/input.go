@@ -19,7 +19,10 @@ const (
 // MaxPaste bounds a paste: 16 MiB. What comes after it is dropped.
 const MaxPaste = 16 << 20
 
-var pasteEnd = []byte("\x1b[201~")
+var (
+	pasteBegin = []byte("\x1b[200~")
+	pasteEnd   = []byte("\x1b[201~")
+)
 
 // input makes events of what the terminal sends. One goroutine runs it, and it never
 // waits for drawing.
@@ -35,6 +38,7 @@ type input struct {
 	pasting bool
 	paste   []byte
 	cut     bool
+	doubt   bool // its end was there, and more came with it (pasted)
 
 	held   []Event // a burst that may be a paste without brackets
 	since  time.Time
@@ -72,6 +76,8 @@ func (in *input) deadline() (time.Time, bool) {
 		return in.last.Add(burstWait), true
 	case len(in.held) > 0:
 		return in.since.Add(burstWait), true
+	case in.doubt:
+		return in.last.Add(burstWait), true
 	case in.pasting || len(in.buf) > 2:
 		return in.last.Add(restWait), true
 	}
@@ -134,14 +140,28 @@ func (in *input) one(seq []byte, to func(Event)) {
 	}
 }
 
-// pasted moves what is of a paste, and reports whether its end was there.
+// pasted moves what is of a paste, and reports whether there is more to be looked at.
+//
+// Some terminals pass on the end of a paste that lies in the pasted text itself: what
+// follows would be keys, which send and run. So where something comes right behind an
+// end, it is held for a moment: a second end, with no beginning before it, says that it
+// was pasted, too.
 func (in *input) pasted() bool {
 	end := bytes.Index(in.buf, pasteEnd)
-	if end >= 0 {
-		in.keep(in.buf[:end])
-		in.buf = in.buf[end+len(pasteEnd):]
+	begin := bytes.Index(in.buf, pasteBegin)
+	switch {
+	case in.doubt && begin >= 0 && (end < 0 || begin < end):
 		in.finish()
 		return true
+	case end >= 0:
+		in.keep(in.buf[:end])
+		in.buf = in.buf[end+len(pasteEnd):]
+		if in.doubt = len(in.buf) > 0; !in.doubt {
+			in.finish()
+		}
+		return true
+	case in.doubt:
+		return false
 	}
 	whole := len(in.buf) - (len(pasteEnd) - 1) // the end may have begun
 	if whole > 0 {
@@ -161,7 +181,7 @@ func (in *input) keep(b []byte) {
 
 func (in *input) finish() {
 	in.emit(Paste{Text: strings.ToValidUTF8(string(in.paste), "\uFFFD"), Cut: in.cut})
-	in.pasting, in.paste = false, nil
+	in.pasting, in.paste, in.doubt = false, nil, false
 }
 
 // deliver hands an event on, or holds it back where it may be the first of a burst.
@@ -236,6 +256,11 @@ func breakOf(e Event) byte {
 func (in *input) expire() {
 	if len(in.held) > 0 {
 		in.release()
+	}
+	if in.doubt {
+		in.finish()
+		in.scan(in.deliver)
+		return
 	}
 	if in.pasting {
 		in.keep(in.buf)
