@@ -43,7 +43,9 @@ func TestClicksAndThemes(t *testing.T) {
 		s.WaitRaw(from, base64.StdEncoding.EncodeToString([]byte("hellotheword")))
 	})
 	t.Run("themes are tried as they come to hand, and Esc gives the one there was back", func(t *testing.T) {
-		plain := func() bool { return s.Cell(1, 2).Style.Fg == nil && s.Cell(2, 22).Style.Fg == nil && s.Cell(1, 23).Style.Fg == nil }
+		plain := func() bool {
+			return s.Cell(1, 2).Style.Fg == nil && s.Cell(2, 22).Style.Fg == nil && s.Cell(1, 23).Style.Fg == nil
+		}
 		if !plain() {
 			t.Fatal("there is colour before")
 		}
