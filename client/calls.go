@@ -72,6 +72,12 @@ func (c *Client) Interrupt(ctx context.Context, bot string, turn int64, reason s
 	return call[protocol.Interrupted](ctx, c, protocol.OpInterrupt, &protocol.Interrupt{Bot: bot, Turn: turn, Reason: reason})
 }
 
+// Withdraw ends a turn that is still in line. One that has begun goes on: stale_turn then,
+// or no_active_turn where it is over by now. An empty reason is none.
+func (c *Client) Withdraw(ctx context.Context, bot string, turn int64, reason string) (*protocol.Interrupted, error) {
+	return call[protocol.Interrupted](ctx, c, protocol.OpInterrupt, &protocol.Interrupt{Bot: bot, Turn: turn, Reason: reason, Queued: true})
+}
+
 // Result is how a turn ended. For one that has not, Finished is false.
 func (c *Client) Result(ctx context.Context, bot string, turn int64) (*protocol.Outcome, error) {
 	return call[protocol.Outcome](ctx, c, protocol.OpResult, &protocol.Result{Bot: bot, Turn: turn})

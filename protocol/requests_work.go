@@ -23,11 +23,13 @@ type Submit struct {
 	Pictures []string `json:"pictures,omitzero"`
 }
 
-// Interrupt ends a turn; the answer is Interrupted.
+// Interrupt ends a turn; the answer is Interrupted. With Queued it ends one that is
+// still in line alone: a turn that has begun goes on, and the answer is stale_turn.
 type Interrupt struct {
 	Bot    string `json:"bot"`
 	Turn   int64  `json:"turn"`
 	Reason string `json:"reason,omitzero"`
+	Queued bool   `json:"queued,omitzero"`
 }
 
 // Turns asks for a page of a bot's turns after one; the answer is a TurnPage.

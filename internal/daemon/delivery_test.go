@@ -344,8 +344,18 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("outcome %+v", o)
 		}
 		k.refused(protocol.StaleTurn, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d`, q.Turn))
+		k.refused(protocol.StaleTurn, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d,"queued":true`, hold.Turn))
+		next := k.submit("Ada", "r6", "y", `"delivery":"queue"`)
+		k.ask(nil, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d,"queued":true`, next.Turn))
+		if o := k.result("Ada", next.Turn); o.Status != "interrupted" {
+			t.Errorf("one that is taken out of line %+v", o)
+		}
+		if o := k.result("Ada", hold.Turn); o.Finished {
+			t.Errorf("the running turn was ended by what is for turns in line: %+v", o)
+		}
 		k.ask(nil, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d`, hold.Turn))
 		k.until("turn_finished", hold.Turn)
+		k.refused(protocol.NoActiveTurn, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d,"queued":true`, hold.Turn))
 		k.refused(protocol.NoActiveTurn, "interrupt", fmt.Sprintf(`"bot":"Ada","turn":%d`, q.Turn))
 	})
 }

@@ -28,7 +28,7 @@ func (e *Engine) Interrupt(by *Owner, req *protocol.Interrupt) (*protocol.Interr
 		if err := by.mayEnd(c, protocol.OpInterrupt, &bot); err != nil {
 			return err
 		}
-		if bot.RunningTurn != 0 && bot.RunningTurn == req.Turn {
+		if bot.RunningTurn != 0 && bot.RunningTurn == req.Turn && !req.Queued {
 			// Now, and not after the commit: an end of this turn may be the
 			// next job of the group, and must find the cause.
 			if bot.Status == protocol.StatusWaiting || bot.Status == protocol.StatusPaced {

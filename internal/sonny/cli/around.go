@@ -41,6 +41,8 @@ type around struct {
 	mode    screen.Mode
 	again   screen.Mode // asked for on the screen; "": the settings decide
 	why     string      // of the plain mode: what it was chosen by; "" once that was said
+
+	noProject bool // its project.toml alone is left out, since it is invalid
 }
 
 // look finds out. folder "" is the current one, or that of --cd.
@@ -127,7 +129,7 @@ func (a *app) settings(w *around) (err error) {
 		return err
 	}
 	var project *config.Project
-	if !w.own {
+	if !w.own && !w.noProject {
 		if project, err = config.FindProject(w.folder.Home); err != nil {
 			return err
 		}

@@ -165,9 +165,11 @@ func (c *companion) hostSettings(folder string) (host.Settings, error) {
 	if err == nil && folder != "" {
 		cfg, err = c.forFolder(folder)
 	}
+	n := &cfg.Notifications
 	s := host.Settings{
 		TaskUpdates: cfg.TaskUpdates, Memory: cfg.Memory.Enabled, Panes: cfg.Panes.Enabled, PaneSplit: cfg.Panes.Split,
 		HiddenSkill: cfg.Skills.Disabled,
+		Notify:      host.Notify{On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command},
 	}
 	if err != nil || folder == "" {
 		return s, err

@@ -20,9 +20,6 @@ func (a *app) homeVerb() *cobra.Command {
 			case o.folder != "":
 				return usagef("sonny home takes no folder: it works in your home folder")
 			}
-			if err := a.needsTerminal(); err != nil {
-				return err
-			}
 			if o.folder, err = place.Home(); err != nil {
 				return err
 			}

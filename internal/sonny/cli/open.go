@@ -40,9 +40,6 @@ func (a *app) open(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.needsTerminal(); err != nil {
-		return err
-	}
 	return a.show(cmd, o, lead.KindLead)
 }
 
@@ -65,6 +62,9 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 	ctx := cmd.Context()
 	w, err := a.lookOutside(cmd, o.folder)
 	if err != nil {
+		return err // a wrong value of the line is named with a terminal and without
+	}
+	if err := a.needsTerminal(); err != nil {
 		return err
 	}
 	w.tmux = term.AskTmux(ctx, os.Getenv)
@@ -116,7 +116,24 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, 
 	if err != nil || !goesOn {
 		return false, err
 	}
-	return true, a.settings(w) // with the folder's project.toml, and what setup set
+	return a.folderSettings(ctx, w, asked)
+}
+
+// folderSettings resolves the settings with the folder's project.toml, and with what
+// setup set. One that is invalid can be left out (sonny.md 3.4); it reports whether the
+// screen goes on.
+func (a *app) folderSettings(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+	err := a.settings(w)
+	if protocol.CodeOf(err) != config.ProjectInvalid {
+		return err == nil, err
+	}
+	ask := &screen.InvalidProject{Term: t, Fault: err}
+	goesOn, err := ask.Ask(ctx)
+	if err != nil || !goesOn {
+		return false, err
+	}
+	w.noProject = true
+	return true, a.settings(w)
 }
 
 // sit reaches the daemon and shows the bot.
@@ -182,7 +199,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		role, served = "home", tools.Home
 	}
 	return &screen.Options{
-		Kind: kind, Own: w.own, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
+		Kind: kind, Own: w.own, NoProject: w.own || w.noProject, Folder: w.folder, Book: lead.BookIn(w.sonny), Settings: settings, Store: w.target.Store,
 		Model: made.Model, Effort: made.Effort, Models: list,
 		Picked: w.picked,
 		Compose: func(project string) (string, string, error) {

@@ -20,11 +20,16 @@ func (a *app) reach(cmd *cobra.Command) (w *around, link *connect.Link, err erro
 	if w, err = a.lookToShow(cmd); err != nil {
 		return nil, nil, err
 	}
-	if _, err := os.Stat(w.target.Store); errors.Is(err, fs.ErrNotExist) && !w.socket {
-		return w, nil, nil
-	}
-	link, err = connect.Open(cmd.Context(), w.link())
+	link, err = w.reach(cmd.Context())
 	return w, link, err
+}
+
+// reach is the daemon's link; nil where there is no store yet.
+func (w *around) reach(ctx context.Context) (*connect.Link, error) {
+	if _, err := os.Stat(w.target.Store); errors.Is(err, fs.ErrNotExist) && !w.socket {
+		return nil, nil
+	}
+	return connect.Open(ctx, w.link())
 }
 
 // reachRunning is reach for what starts no daemon: daemon_unavailable where none runs.

@@ -31,9 +31,6 @@ func (a *app) resume(cmd *cobra.Command, args []string, last, all bool) error {
 	if len(args) > 0 && last {
 		return usagef("a session and --last: one of them says which is opened")
 	}
-	if err := a.needsTerminal(); err != nil {
-		return err
-	}
 	o, kind, err := a.chosen(cmd, args, last, all)
 	if err != nil {
 		return err
@@ -43,7 +40,11 @@ func (a *app) resume(cmd *cobra.Command, args []string, last, all bool) error {
 
 // chosen is the session that is opened, found before the screen is.
 func (a *app) chosen(cmd *cobra.Command, args []string, last, all bool) (opening, lead.Kind, error) {
-	w, link, err := a.reach(cmd)
+	w, err := a.lookOutside(cmd, "")
+	if err != nil {
+		return opening{}, "", err
+	}
+	link, err := w.reach(cmd.Context())
 	if err != nil {
 		return opening{}, "", err
 	}
@@ -103,6 +104,9 @@ func openingFor(f *lead.Found, here string, all []lead.Found, title func(*lead.F
 
 // pick lets the person choose by number.
 func (a *app) pick(from []lead.Found, title func(*lead.Found) string) ([]lead.Found, error) {
+	if err := a.needsTerminal(); err != nil {
+		return nil, err
+	}
 	rows := make([][]string, len(from))
 	for i := range from {
 		f := &from[i]

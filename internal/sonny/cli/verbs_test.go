@@ -261,6 +261,15 @@ func TestResume(t *testing.T) {
 	})
 	t.Run("it needs a terminal, and a session that is there", func(t *testing.T) {
 		fails(t, h, 3, notATerminal, "resume", "parser work")
+		fails(t, h, 3, notATerminal, "resume", "--all")
+		if said := fails(t, h, 1, protocol.BotNotFound, "resume", "nosuch"); !strings.Contains(said, "nosuch") || strings.Contains(said, string(notATerminal)) {
+			t.Error(said)
+		}
+		for _, line := range [][]string{{"--row", "wild"}, {"resume", "--row", "wild"}, {"home", "--row", "wild"}, {"-c", "row=wild"}} {
+			if said := fails(t, h, 2, "", line...); !strings.Contains(said, `row: the value must be "auto"`) || strings.Contains(said, string(notATerminal)) {
+				t.Errorf("%v: %s", line, said)
+			}
+		}
 		s := other.Screen(size, "sonny", "resume", "no such")
 		s.WaitFor("bot_not_found")
 		if status := s.Exit(); status != 1 {

@@ -11,6 +11,7 @@ import (
 	"agent/internal/sonny/host/questions"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/notify"
 	"agent/protocol"
 )
 
@@ -58,6 +59,7 @@ func askPerson(c *Call) (any, error) {
 
 // answer waits for the reply, until shortly before the daemon gives the call up.
 func (c *Call) answer(a *questions.Arguments) (reply *questions.Reply, err error) {
+	c.h.notice(notify.Question(c.bot.Name))
 	err = c.waits(func() error {
 		deadline := time.UnixMilli(c.ExpiresMS).Add(-answerEarly)
 		ctx, cancel := context.WithDeadlineCause(c.ctx, deadline, errNobody)

@@ -32,27 +32,37 @@ func (h *host) follow(ctx context.Context) {
 	h.hear(ctx, notes)
 }
 
-// hear is the loop that owns the updates. It returns when the daemon is lost.
+// hear is the loop that owns the updates and the notifications. It returns when the daemon is lost.
 func (h *host) hear(ctx context.Context, notes <-chan live.Note) {
 	u := newUpdates(h)
+	tell := &teller{u: u}
+	defer tell.end()
 	var timer <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer:
+		case n := <-h.notices:
+			tell.tell(ctx, n)
 		case n := <-notes:
 			if n.Lost != nil {
 				return
 			}
 			u.take(n)
+			u.giveBack(ctx, n)
 			if n.Event != nil {
 				h.heard(n.Event)
+				tell.hear(ctx, n.Event)
 			}
 			h.sendLater(ctx, n)
 		}
 		timer = nil
-		if next := u.send(ctx, h.Now()); !next.IsZero() {
+		next := u.send(ctx, h.Now())
+		if due := tell.due(ctx); next.IsZero() || !due.IsZero() && due.Before(next) {
+			next = due
+		}
+		if !next.IsZero() {
 			timer = time.After(max(next.Sub(h.Now()), time.Millisecond))
 		}
 	}

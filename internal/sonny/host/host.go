@@ -32,6 +32,7 @@ import (
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/memory"
+	"agent/internal/sonny/notify"
 	"agent/protocol"
 )
 
@@ -42,7 +43,8 @@ type Settings struct {
 	TaskUpdates bool
 	Memory      bool
 	Panes       bool
-	PaneSplit   string   // right or down
+	PaneSplit   string // right or down
+	Notify      Notify
 	HiddenSkill []string // of instructions
 }
 
@@ -99,6 +101,7 @@ type host struct {
 	answers *questions.Box
 	asked   openQuestions
 	recalls recalls
+	notices chan notify.Note // what calls tell the person of; the loop of follow takes them
 	panes   paneBook
 	changes factWatch
 	began   int64
@@ -142,7 +145,7 @@ func newHost(ctx context.Context, o Options) (*host, error) {
 	}
 	h := &host{
 		Options: o, sonny: filepath.Join(o.Agent, "sonny"), places: newPlaces(maxCalls, maxEach),
-		memory: memory.Open(o.Home, o.Now), began: o.Now().Unix(),
+		memory: memory.Open(o.Home, o.Now), began: o.Now().Unix(), notices: make(chan notify.Note, maxCalls),
 	}
 	var err error
 	if h.ready, err = o.Client.Ready(ctx); err != nil {

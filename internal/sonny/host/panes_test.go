@@ -43,8 +43,7 @@ func TestPanes(t *testing.T) {
 		return map[string]string{"TMUX": m.Format("#{socket_path}") + "," + strconv.Itoa(server) + ",0", "TMUX_PANE": m.Format("#{pane_id}")}[name]
 	}
 	record := panes.Here(getenv, ready.Store.Identity, bot.ID)
-	remove, err := panes.Attach(d.sonny(), record)
-	if err != nil || record.Host != "tmux" {
+	if err := panes.Attach(d.sonny(), record); err != nil || record.Host != "tmux" {
 		t.Fatalf("%+v, %v", record, err)
 	}
 	t.Run("SO-97 a pane opens beside the screen, which keeps the focus, and can be read and closed", func(t *testing.T) {
@@ -98,10 +97,10 @@ func TestPanes(t *testing.T) {
 		}
 	})
 	t.Run("a record whose screen is gone counts for nothing", func(t *testing.T) {
-		remove()
+		panes.Detach(d.sonny())
 		gone := record
 		gone.PID = 1 << 22 // beyond any
-		if _, err := panes.Attach(d.sonny(), gone); err != nil {
+		if err := panes.Attach(d.sonny(), gone); err != nil {
 			t.Fatal(err)
 		}
 		if code, _ := d.in(t).say("demo.lead", "open it").failure(); code != "no_pane_host" {

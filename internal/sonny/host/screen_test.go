@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/sonnytest"
 )
 
@@ -47,6 +48,44 @@ func TestTheScreenShowsAStart(t *testing.T) {
 		}
 		if branches := h.Git(dir, "branch", "--list", "agent/*"); !strings.Contains(branches, "agent/demo.build") {
 			t.Error(branches)
+		}
+	})
+}
+
+func TestAPaneBesideAScreen(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, scripted(t,
+		calls("read it", "run_in_pane", `{"read": {"pane": "%1", "lines": 20}}`),
+	))
+	dir := d.Repo("demo", nil)
+	d.lead(dir, lead.Full)
+	attached := func() int {
+		entries, _ := os.ReadDir(filepath.Join(d.sonny(), "attached"))
+		return len(entries)
+	}
+	t.Run("SO-97 what a lead on screen inside tmux opens stands beside it, and Sonny keeps the focus", func(t *testing.T) {
+		d := d.in(t)
+		m := d.In(dir).Tmux(120, 30, "sonny", "--no-motion", "--theme", "none")
+		m.WaitFor("demo.lead")
+		d.Until("the screen's record", func() bool { return attached() == 1 })
+		m.Type("pane: echo pane-ok; sleep 30")
+		m.Keys("Enter")
+		d.Until("what it prints", func() bool {
+			return strings.Count(m.Run("list-panes", "-F", "#{pane_id}"), "%") == 2 && strings.Contains(m.Run("capture-pane", "-p", "-t", "%1"), "pane-ok")
+		})
+		if now := m.Format("#{pane_id}"); now != "%0" {
+			t.Errorf("the focus went to %s", now)
+		}
+		m.WaitFor("✔ done")
+		if text := d.say("demo.lead", "read it").says(); !strings.Contains(text, "pane-ok") {
+			t.Error(text)
+		}
+		m.Keys("C-d")
+		d.Until("the record is taken away", func() bool { return attached() == 0 })
+	})
+	t.Run("SO-97 once the screen is left there is no pane host", func(t *testing.T) {
+		if code, _ := d.in(t).say("demo.lead", "pane: true").failure(); code != "no_pane_host" {
+			t.Error(code)
 		}
 	})
 }

@@ -35,6 +35,7 @@ type Session struct {
 	SeenAt   time.Time `json:"seen_at,omitzero"`  // when
 	ForkOf   int64     `json:"fork_of,omitempty"` // a bot's id
 	Before   *Before   `json:"before,omitempty"`  // what /look is to give back
+	Compact  *Compact  `json:"compact,omitempty"` // what /compact is to give back
 	View     View      `json:"view,omitzero"`     // folds and panes
 	Sources  string    `json:"sources,omitempty"` // digest of its instructions' sources
 }

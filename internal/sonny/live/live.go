@@ -169,6 +169,20 @@ func (w *World) ByID(id int64) *Bot {
 	return nil
 }
 
+// Unanswered reports whether an approval of a bot's still waits for its verdict.
+func (w *World) Unanswered(bot string, request int64) bool {
+	b := w.byName[bot]
+	if b == nil {
+		return false
+	}
+	for _, c := range b.Waits {
+		if c.Request == request {
+			return true
+		}
+	}
+	return false
+}
+
 // Bots yields them by name.
 func (w *World) Bots() iter.Seq[*Bot] {
 	return func(yield func(*Bot) bool) {

@@ -38,6 +38,8 @@ type Note struct {
 	Title string `json:"title"`
 	Body  string `json:"body"`
 	Bot   string `json:"bot,omitempty"`
+
+	Request int64 `json:"-"` // the approval that waits, where it is one
 }
 
 // tidy is a text that no terminal acts on, cut to a number of characters.

@@ -75,3 +75,20 @@ func TestCommandGetsTheEvent(t *testing.T) {
 		t.Errorf("got %q, want %q", text, want)
 	}
 }
+
+func TestABurstIsOneNote(t *testing.T) {
+	t.Parallel()
+	var b Burst
+	if !b.Add(Note{Body: "one"}) || b.Add(Note{Body: "two"}) || b.Add(Note{Body: "three"}) {
+		t.Error("not the first alone goes at once")
+	}
+	if n, ok := b.Over(); !ok || n.Body != "three, and 1 more" {
+		t.Errorf("%+v, %v", n, ok)
+	}
+	if !b.Add(Note{Body: "four"}) {
+		t.Error("what comes after the burst waits")
+	}
+	if n, ok := b.Over(); ok {
+		t.Errorf("nothing came, yet %+v", n)
+	}
+}

@@ -88,10 +88,12 @@ type Options struct {
 	QueueFirst   bool   // while a turn runs Enter queues and Tab steers
 	Editor       string // of the draft; "": $VISUAL, else $EDITOR
 
-	Own    bool   // the folder's own files are left out
-	Fresh  bool   // a new lead even where the folder has one
-	Bot    string // open this one; "" for the folder's newest lead
-	Prompt string // sent once the lead is open
+	Own bool // the folder's own files are left out
+	// NoProject: its project.toml is left out. It is set with Own too.
+	NoProject bool
+	Fresh     bool   // a new lead even where the folder has one
+	Bot       string // open this one; "" for the folder's newest lead
+	Prompt    string // sent once the lead is open
 
 	Usage     Usage
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
@@ -153,6 +155,7 @@ type App struct {
 	awaited     []*waiting
 	mouseState  mouse
 	telling     telling
+	attaching   attaching
 	pen         pens
 	history     sentHistory
 	keeping     keeping
@@ -212,6 +215,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.notes.now = o.Now
 	a.pen = pensIn(o.Kept)
 	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
+	defer a.detach() // when nothing writes it any more
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()
@@ -237,6 +241,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.begin()
 	a.readBranch()
 	a.cleanPictures()
+	a.here()
 	a.loop(notes)
 	a.lastDrafts()
 	_ = a.markSeen(a.session)() // nobody is there any more to be told
@@ -251,6 +256,7 @@ func (a *App) loop(notes <-chan live.Note) {
 	var resized *time.Timer
 	a.draw()
 	for !a.quit {
+		a.whereabouts()
 		var sized <-chan time.Time
 		if resized != nil {
 			sized = resized.C

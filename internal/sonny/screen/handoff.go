@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"agent/client"
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/protocol"
 )
@@ -16,7 +16,8 @@ var handoffCommands = feature{
 		{"handoff", "GOAL", "a new lead with a brief of this one's work", (*App).handoff},
 		{"compact", "[HINT]", "summarize the older part at the next call", (*App).compact},
 	},
-	event: (*App).handedOff,
+	event:  (*App).handedOff,
+	opened: (*App).leftCompact,
 }
 
 // waiting is a turn whose end something waits for.
@@ -116,7 +117,7 @@ func (a *App) brief(bot, goal string) {
 }
 
 // compact lowers the bot's compaction point for one turn, in which HINT goes in as a
-// message.
+// message. The tool host gives it back when the turn has ended, also with Sonny closed.
 func (a *App) compact(hint string) error {
 	s := a.session
 	record := (*protocol.Bot)(nil)
@@ -135,41 +136,82 @@ func (a *App) compact(hint string) error {
 	if record.CompactionInstructions == nil {
 		return protocol.Fail("failed", "this bot was made with compaction off and cannot summarize; /handoff takes its work to a fresh one")
 	}
-	at, keep := putBack(record.Settings.CompactAt), putBack(record.Settings.CompactKeep)
 	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: hint, Delivery: protocol.Queue}
-	set := func(ctx context.Context, at, keep protocol.Opt[int64]) error {
-		_, err := a.client().Configure(ctx, &protocol.Configure{
-			Bot: s.bot, BotID: s.id, Settings: protocol.Set(protocol.Settings{CompactAt: at, CompactKeep: keep}),
-		})
-		return err
-	}
-	a.awaitTurn(s.bot, req.RequestID, func(a *App, _ *protocol.TurnFinished) {
-		do(a, func(ctx context.Context) (struct{}, error) {
-			_, err := client.Retry(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, set(ctx, at, keep) })
-			return struct{}{}, err
-		}, func(_ struct{}, err error) { a.failing(err) })
-	})
+	kept := s.kept
+	kept.Store, kept.BotID, kept.Bot = a.ready.Store.Identity, s.id, s.bot
+	after := a.world.Bot(s.bot).EndedOf
+	low := s.compactSoon()
 	do(a, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, set(ctx, protocol.Set(int64(compactSoon)), protocol.Set(int64(compactSoon-1)))
-	},
-		func(_ struct{}, err error) {
-			if err != nil {
-				a.notes.fail(err)
-				return
-			}
-			a.give(req, func(err error) { a.failing(err) })
+		now, err := a.client().Inspect(ctx, s.bot) // the record here may be older
+		if err != nil {
+			return struct{}{}, err
+		}
+		back := lead.Compact{
+			Request: req.RequestID, After: after,
+			At: given(now.Settings.CompactAt), Keep: given(now.Settings.CompactKeep), Items: given(now.Settings.ContextItems),
+		}
+		if err := a.o.Book.Lowers(kept, back); err != nil {
+			return struct{}{}, err
+		}
+		_, err = a.client().Configure(ctx, &protocol.Configure{
+			Bot: s.bot, BotID: s.id, Settings: protocol.Set(low),
 		})
+		return struct{}{}, err
+	}, func(_ struct{}, err error) {
+		if err != nil {
+			a.uncompact(s)
+			a.notes.fail(err)
+			return
+		}
+		a.give(req, func(err error) {
+			if err != nil {
+				a.uncompact(s)
+				a.notes.fail(err)
+			}
+		})
+	})
 	return nil
 }
 
-// compactSoon is a point that a conversation worth summarizing is past, in percent of
-// the window; what is kept is below it.
-const compactSoon = 2
+// uncompact gives back what /compact lowered for a turn that will not run.
+func (a *App) uncompact(s *session) {
+	store := a.ready.Store.Identity
+	do(a, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, a.o.Book.GiveBack(ctx, a.client(), store, s.id, func(*lead.Compact) bool { return true })
+	}, func(_ struct{}, err error) { a.failing(err) })
+}
 
-// putBack is a setting as it is put back: one that was not set goes back to the daemon's.
-func putBack(v protocol.Opt[int64]) protocol.Opt[int64] {
-	if _, set := v.Get(); set {
-		return v
+// leftCompact gives back what was left lowered, where no turn runs or waits that it could
+// be for. While one does, the tool host sees to it.
+func (a *App) leftCompact(s *session) {
+	if b := a.world.Bot(s.bot); b != nil && b.Turn == 0 && len(b.Queue) == 0 {
+		a.uncompact(s)
 	}
-	return protocol.Null[int64]()
+}
+
+// The point at which a conversation is summarized for /compact, and how much of it stays
+// as it is, in percent of an envelope of twice its items, or of least ones.
+const (
+	soonAt    = 10
+	soonKeep  = 1
+	leastRoom = 80 // items: with fewer than a tenth of them there is nothing to summarize
+)
+
+// compactSoon are the settings by which the next call of a bot summarizes what came
+// before. The envelope is in items, since a conversation that is long for its model may
+// be a small part of one in bytes. Where not all of it is known the daemon's stays.
+func (s *session) compactSoon() protocol.Settings {
+	low := protocol.Settings{CompactAt: protocol.Set(int64(soonAt)), CompactKeep: protocol.Set(int64(soonKeep))}
+	if s.whole {
+		low.ContextItems = protocol.Set(int64(max(leastRoom, 2*len(s.nodes))))
+	}
+	return low
+}
+
+// given is a setting of a bot's own; nil where it has the daemon's.
+func given(v protocol.Opt[int64]) *int64 {
+	if n, set := v.Get(); set {
+		return &n
+	}
+	return nil
 }

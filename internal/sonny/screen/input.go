@@ -36,7 +36,7 @@ func (a *App) input(e term.Event) bool {
 		}
 		a.lastKey = a.o.Now()
 	case term.Focus:
-		a.telling.focus = &e.In
+		a.telling.focus, a.telling.focusAt = &e.In, a.o.Now()
 	case term.Background:
 		a.background(e)
 	case term.Mouse:

@@ -2,11 +2,10 @@ package screen
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/notify"
 	"agent/protocol"
@@ -22,18 +21,14 @@ type Notify struct {
 	Sound   bool
 }
 
-// The times of notifications.
-const (
-	burst   = 2 * time.Second  // what comes within it is one
-	again   = 10 * time.Minute // an approval that nobody answered is told of once more
-	quietAs = 10 * time.Second // without a key for so long, a terminal that tells nothing counts as unfocused
-)
+// quietAs is how long without a key a terminal that tells nothing counts as unfocused.
+const quietAs = 10 * time.Second
 
 // telling is the state of notifications.
 type telling struct {
-	focus   *bool // what the terminal said; nil: it never did
-	pending []notify.Note
-	due     bool
+	focus   *bool     // what the terminal said; nil: it never did
+	focusAt time.Time // when
+	burst   notify.Burst
 }
 
 // notifying tells of what happened to the bots that this screen is about.
@@ -41,29 +36,20 @@ var notifying = feature{event: (*App).tellOf}
 
 // tellOf hears an event.
 func (a *App) tellOf(b *live.Bot, e *protocol.Event) {
-	switch e.Kind {
-	case protocol.KindPaused:
-		a.tell(notify.Note{Event: "paused", Body: a.pausedWords()})
-	case protocol.KindApprovalRequested:
-		var d protocol.ApprovalRequested
-		if b == nil || !a.concerns(b) || e.Decode(&d) != nil {
-			return
-		}
-		for _, c := range d.Calls {
-			if forPerson(c.Gates) {
-				a.tellApproval(b.Record.Name, c)
-				return
+	if b != nil && !a.concerns(b) {
+		return
+	}
+	n, ok := notify.Of(b, e, a.o.Clock(), a.o.Notify.MinTurn)
+	if !ok {
+		return
+	}
+	a.tell(n)
+	if n.Event == "approval" {
+		a.after(notify.Again, func() {
+			if a.world.Unanswered(n.Bot, n.Request) {
+				a.tell(n)
 			}
-		}
-	case protocol.KindAccepted:
-		var d protocol.Accepted
-		if b != nil && a.concerns(b) && e.Decode(&d) == nil && d.Origin == "trigger" {
-			a.tell(notify.Note{Event: "trigger", Bot: b.Record.Name, Body: b.Record.Name + " was woken by a trigger"})
-		}
-	case protocol.KindTurnFinished:
-		if b != nil && a.concerns(b) {
-			a.tellEnd(b, e)
-		}
+		})
 	}
 }
 
@@ -72,67 +58,38 @@ func (a *App) concerns(b *live.Bot) bool {
 	return a.session != nil && (b.Record.ID == a.session.id || slices.Contains(a.tasks(), b))
 }
 
-// tellApproval tells of a call that waits, at once and again when nobody answered.
-func (a *App) tellApproval(bot string, c protocol.RequestedCall) {
-	note := notify.Note{Event: "approval", Bot: bot, Body: bot + " asks to use " + c.Name}
-	a.tell(note)
-	a.after(again, func() {
-		if b := a.world.Bot(bot); b != nil {
-			for _, w := range b.Waits {
-				if w.Request == c.Request {
-					a.tell(note)
-				}
-			}
-		}
-	})
-}
-
-func (a *App) tellEnd(b *live.Bot, e *protocol.Event) {
-	var d protocol.TurnFinished
-	if e.Decode(&d) != nil || d.Status == protocol.StatusSteered || d.Missed() {
-		return
-	}
-	detail := ""
-	if d.Detail != nil {
-		detail = *d.Detail
-	}
-	name := b.Record.Name
-	switch {
-	case d.Status == protocol.StatusFailed:
-		a.tell(notify.Note{Event: "failed", Bot: name, Body: name + " failed"})
-	case strings.HasPrefix(detail, "stopped: ") || d.Error != nil && *d.Error == protocol.ApprovalsUnserved:
-		a.tell(notify.Note{Event: "breaker", Bot: name, Body: name + " was stopped by its approver"})
-	case d.Status == protocol.StatusCompleted && b.Origin == "" && a.o.Clock().Sub(b.Since) >= a.o.Notify.MinTurn:
-		a.tell(notify.Note{Event: "done", Bot: name, Body: name + " is done"})
-	}
-}
-
-// tell sends a note, where this kind is wanted and nobody looks. What comes within two
-// seconds of another goes with it.
+// tell sends a note, where this kind is wanted and nobody looks, unless another screen
+// that it concerns had the person later. What comes within two seconds of another goes
+// with it.
 func (a *App) tell(n notify.Note) {
-	o := &a.o.Notify
-	if !slices.Contains(o.On, n.Event) || !a.elsewhere() {
+	if !slices.Contains(a.o.Notify.On, n.Event) || !a.elsewhere() {
 		return
 	}
 	n.Title = "sonny"
 	if a.session != nil {
 		n.Title = "sonny: " + a.session.name()
 	}
+	kept, store := a.o.Kept, a.ready.Store.Identity
+	do(a, func(context.Context) ([]panes.Record, error) { return others(kept, store) },
+		func(list []panes.Record, err error) {
+			if err != nil {
+				a.notes.fail(err) // nobody else is known to tell of it
+			}
+			if !a.lookedLater(list, n.Bot) {
+				a.sendNote(n)
+			}
+		})
+}
+
+// sendNote delivers a note, or keeps it for the end of the burst.
+func (a *App) sendNote(n notify.Note) {
 	t := &a.telling
-	if t.due {
-		t.pending = append(t.pending, n)
+	if !t.burst.Add(n) {
 		return
 	}
-	t.due = true
-	a.after(burst, func() {
-		t.due = false
-		if rest := t.pending; len(rest) > 0 {
-			t.pending = nil
-			last := rest[len(rest)-1]
-			if len(rest) > 1 {
-				last.Body = fmt.Sprintf("%s, and %d more", last.Body, len(rest)-1)
-			}
-			a.tell(last)
+	a.after(notify.BurstFor, func() {
+		if rest, ok := t.burst.Over(); ok && a.elsewhere() {
+			a.sendNote(rest)
 		}
 	})
 	a.deliver(n)

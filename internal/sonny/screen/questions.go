@@ -96,7 +96,7 @@ func (a *App) asked(list []Question) {
 		}
 		p.add(a, &personAsked{q: q})
 		if b := a.world.Bot(q.Bot); b != nil && a.concerns(b) {
-			a.tell(notify.Note{Event: "question", Bot: q.Bot, Body: q.Bot + " asks you something"})
+			a.tell(notify.Question(q.Bot))
 		}
 	}
 }

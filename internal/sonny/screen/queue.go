@@ -222,11 +222,11 @@ type taken struct {
 }
 
 // withdraw takes messages out of line, the last first, so that none starts before one
-// that is still in line. It runs beside the loop. One that has begun meanwhile ends the
-// taking: those after it are out all the same.
+// that is still in line. It runs beside the loop. One that has begun meanwhile goes on,
+// and ends the taking: those after it are out all the same.
 func (a *App) withdraw(ctx context.Context, bot string, line []queued) (t taken) {
 	for _, q := range slices.Backward(line) {
-		_, err := a.client().Interrupt(ctx, bot, q.turn, "taken back by the person")
+		_, err := a.client().Withdraw(ctx, bot, q.turn, "taken back by the person")
 		switch {
 		case errors.Is(err, protocol.StaleTurn), errors.Is(err, protocol.NoActiveTurn):
 			t.started = true

@@ -122,7 +122,7 @@ func (a *App) openHome() {
 func (a *App) projectName(page *lead.Page) (string, error) {
 	recorded := page.Projects[a.o.Folder.Home]
 	switch {
-	case !a.o.Own:
+	case !a.o.NoProject:
 		return a.o.Folder.ProjectName(recorded)
 	case recorded != "":
 		return recorded, nil

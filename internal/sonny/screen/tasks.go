@@ -22,11 +22,16 @@ func (a *App) tasks() []*live.Bot {
 	if k.of == b.Record.ID && k.at == a.world.Kin {
 		return k.list
 	}
-	*k = kin{of: b.Record.ID, at: a.world.Kin}
+	*k = kin{of: b.Record.ID, at: a.world.Kin, list: a.tasksOf(b)}
+	return k.list
+}
+
+// tasksOf are the bots under any one.
+func (a *App) tasksOf(b *live.Bot) (list []*live.Bot) {
 	for _, t := range lead.Tasks(&b.Record, lead.ProjectOf(b.Record.Name), a.world.Records(), a.hidden()) {
 		if tb := a.world.Bot(t.Name); tb != nil {
-			k.list = append(k.list, tb)
+			list = append(list, tb)
 		}
 	}
-	return k.list
+	return list
 }

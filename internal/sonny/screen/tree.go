@@ -2,7 +2,6 @@ package screen
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,7 +129,11 @@ func (a *App) readMember(m kinsman, info map[int64]branchInfo) {
 			if err != nil {
 				return got, err
 			}
-			got.from = forkedAfter(ctx, a, name, page.Events)
+			events, err := page.All()
+			if err != nil {
+				return got, err
+			}
+			got.from = forkedAfter(ctx, a, name, events)
 		}
 		for t, err := range a.client().Turns(ctx, name, 0) {
 			if err != nil {
@@ -147,11 +150,10 @@ func (a *App) readMember(m kinsman, info map[int64]branchInfo) {
 }
 
 // forkedAfter are the first words of the item that a fork began after.
-func forkedAfter(ctx context.Context, a *App, name string, events []json.RawMessage) string {
-	for _, raw := range events {
-		var e protocol.Event
+func forkedAfter(ctx context.Context, a *App, name string, events []*protocol.Event) string {
+	for _, e := range events {
 		var d protocol.Forked
-		if json.Unmarshal(raw, &e) != nil || e.Kind != protocol.KindForked || e.Decode(&d) != nil || d.Node == nil {
+		if e.Kind != protocol.KindForked || e.Decode(&d) != nil || d.Node == nil {
 			continue
 		}
 		item, err := a.client().Item(ctx, name, *d.Node)

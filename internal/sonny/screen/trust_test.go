@@ -67,3 +67,54 @@ func TestFolderTrust(t *testing.T) {
 		}
 	})
 }
+
+func TestAnInvalidProjectFile(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	h.Write("demo/.agents/project.toml", "name = \"other\"\nrow = \"full\"\n")
+
+	t.Run("it is named with its line and key, and leaving leaves nothing", func(t *testing.T) {
+		s := open(h, dir)
+		wants(t, s, "project_invalid", "project.toml:2", "row", "open without it", "leave")
+		s.Keys("2")
+		if status := s.Exit(); status != 0 {
+			t.Errorf("status %d", status)
+		}
+		if _, err := os.Lstat(h.Path(".agent", "state.sqlite")); err == nil {
+			t.Error("a daemon was started")
+		}
+	})
+
+	t.Run("opened without it the lead is the folder's, and nothing of it holds", func(t *testing.T) {
+		s := open(h, dir)
+		s.WaitFor("open without it")
+		s.Keys("Enter")
+		wants(t, s, "demo.lead", "auto")
+		send(s, "say: x")
+		s.WaitFor("✔ done")
+		if list := own(t, h); len(list) != 1 || list[0].Name != "demo.lead" || len(list[0].Gates) != 1 {
+			t.Errorf("%+v", list)
+		}
+		s.Keys("C-d")
+		s.Exit()
+	})
+
+	t.Run("in plain mode and by resume it is asked as well", func(t *testing.T) {
+		s := h.In(dir).Screen(size, "sonny", "--no-motion", "--screen", "plain", "resume", "demo.lead")
+		wants(t, s, "project_invalid", "1, open without it")
+		send(s, "1")
+		s.WaitFor("you: say: x")
+		s.Keys("C-d")
+		s.Exit()
+	})
+
+	t.Run("a command fails, and mended it opens by its name", func(t *testing.T) {
+		ran := h.In(dir).Sonny("exec", "say: y")
+		if ran.Exit != 1 || !strings.Contains(ran.Stderr, "project_invalid") {
+			t.Errorf("%d: %s", ran.Exit, ran.Stderr)
+		}
+		h.Write("demo/.agents/project.toml", "name = \"other\"\n")
+		s := open(h, dir, "--new")
+		s.WaitFor("other.lead")
+	})
+}

@@ -1,7 +1,7 @@
 // Package panes is where Sonny's screens are, so that run_in_pane opens its panes
-// beside them (sonny.md 29). A screen that runs inside tmux calls Attach when it opens a
-// session and the function that it returns when it leaves it; the tool host asks
-// Attached.
+// beside them (sonny.md 29), and so that only one of them tells the person of something
+// (28). A screen calls Attach when it opens a session and when the person looks at it,
+// and Detach when it ends; the tool host asks Attached.
 package panes
 
 import (
@@ -23,19 +23,22 @@ import (
 type Record struct {
 	PID    int       `json:"pid"`
 	Store  string    `json:"store"`  // the store's identity
-	BotID  int64     `json:"bot_id"` // whose session is on screen
+	BotID  int64     `json:"bot_id"` // whose session is on screen; 0: none
 	Host   string    `json:"host"`   // "tmux", or "" where panes cannot be opened
 	Tmux   string    `json:"tmux"`   // the program's absolute path
 	Socket string    `json:"socket"` // of its server
 	Server int       `json:"server"` // the server's process
 	Pane   string    `json:"pane"`   // the screen's own, such as %3
 	Since  time.Time `json:"since"`
+
+	Looked time.Time `json:"looked"` // when the person was seen at this screen last
 }
 
 // Here is the record of this process, by its environment. bot is the session on
-// screen, store the store's identity.
+// screen, 0 for none; store the store's identity.
 func Here(getenv func(string) string, store string, bot int64) Record {
-	r := Record{PID: os.Getpid(), Store: store, BotID: bot, Since: time.Now()}
+	now := time.Now()
+	r := Record{PID: os.Getpid(), Store: store, BotID: bot, Since: now, Looked: now}
 	server, rest, ok := cutLast(getenv("TMUX"))
 	pane := getenv("TMUX_PANE")
 	program, err := exec.LookPath("tmux")
@@ -67,19 +70,25 @@ func ValidPane(id string) bool {
 
 func dirOf(sonny string) string { return filepath.Join(sonny, "attached") }
 
-// Attach writes the record, in place of an earlier one of this process, and gives the
-// function that removes it. sonny is ~/.agent/sonny.
-func Attach(sonny string, r Record) (remove func(), err error) {
+func fileOf(sonny string, pid int) string {
+	return filepath.Join(dirOf(sonny), fmt.Sprintf("%d.json", pid))
+}
+
+// Attach writes the record, in place of an earlier one of this process. sonny is
+// ~/.agent/sonny.
+func Attach(sonny string, r Record) error {
 	if err := place.MakePrivateDir(dirOf(sonny)); err != nil {
-		return nil, err
+		return err
 	}
 	text, err := json.Marshal(&r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	path := filepath.Join(dirOf(sonny), fmt.Sprintf("%d.json", r.PID))
-	return func() { os.Remove(path) }, place.WritePrivate(path, text)
+	return place.WritePrivate(fileOf(sonny, r.PID), text)
 }
+
+// Detach removes the record of this process, if there is one.
+func Detach(sonny string) { os.Remove(fileOf(sonny, os.Getpid())) }
 
 // maxRecord bounds a record's file, in bytes, and maxRecords how many are read.
 const (
@@ -88,8 +97,17 @@ const (
 )
 
 // Attached are the records of screens that run and show a bot's session, the newest
-// first. Those of processes that are gone are removed.
+// first.
 func Attached(sonny, store string, bot int64) ([]Record, error) {
+	all, err := All(sonny, store)
+	all = slices.DeleteFunc(all, func(r Record) bool { return r.BotID != bot })
+	slices.SortStableFunc(all, func(a, b Record) int { return b.Since.Compare(a.Since) })
+	return all, err
+}
+
+// All are the records of the screens of a store that run. Those of processes that are
+// gone are removed.
+func All(sonny, store string) ([]Record, error) {
 	entries, err := os.ReadDir(dirOf(sonny))
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -109,10 +127,9 @@ func Attached(sonny, store string, bot int64) ([]Record, error) {
 			os.Remove(path)
 			continue
 		}
-		if r.Store == store && r.BotID == bot {
+		if r.Store == store {
 			out = append(out, r)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Record) int { return b.Since.Compare(a.Since) })
 	return out, nil
 }
