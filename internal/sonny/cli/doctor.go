@@ -110,7 +110,11 @@ func (a *app) examined(ctx context.Context, o *doctor.Options) (err error) {
 	}
 	o.Version, o.Environ, o.Companions, o.Editor = Version, os.Environ(), companionNames, a.editor()
 	home := o.Home
-	if f, err := a.locate(ctx, ""); err == nil {
+	folder, err := a.orHome()
+	if err != nil {
+		return err
+	}
+	if f, err := a.locate(ctx, folder); err == nil {
 		o.Folder, o.Repo, home = f.Path, f.Repo, f.Home
 	} else if o.Folder, err = os.Getwd(); err != nil {
 		return err
