@@ -242,7 +242,7 @@ func (a *App) openStatus() {
 		say("confined", fmt.Sprint(words))
 		say("context", tokens(b.Usage.InputTokens)+" tokens in the newest call, "+tokens(b.Usage.CachedInputTokens)+" of them cached")
 		say("used", tokens(b.Record.InputTokens)+" in, "+tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
-		say("turns", fmt.Sprint(a.session.turns))
+		say("turns", a.session.turnWords())
 		return rows
 	}
 	a.panel = p

@@ -131,7 +131,7 @@ func (f *plainFront) saySession(a *App) {
 	f.session, f.start, f.past = s, nil, nil
 	f.state, f.stateAt = f.stateWords(a), time.Now()
 	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(called(s)), glyphs[a.state()].word,
-		plural(int(s.turns), "turn", "turns"), confinedWords(a.confinement())))
+		s.turnWords(), confinedWords(a.confinement())))
 	f.sayPast(a, s)
 }
 

@@ -52,7 +52,6 @@ type session struct {
 	moving  bool               // messages are being taken out of line
 	mine    map[string]message // what was sent here, by request
 	order   []string           // of mine
-	turns   int64
 	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
@@ -287,7 +286,6 @@ func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
 			from = t.From.Bot
 		}
 		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
-		s.turns = max(s.turns, t.Turn)
 	}
 	for i, n := range p.nodes {
 		s.nodes[n.Node] = true
@@ -411,7 +409,6 @@ func (s *session) take(a *App, e *protocol.Event, node int64, item json.RawMessa
 			}
 			s.about[e.Turn] = about
 		}
-		s.turns = max(s.turns, e.Turn)
 	case protocol.KindTurnFinished:
 		s.ended(a, e)
 	}
@@ -501,4 +498,14 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// turnWords say how many turns the bot has had; of a long history the part that is
+// loaded counts.
+func (s *session) turnWords() string {
+	words := plural(len(s.about), "turn", "turns")
+	if !s.whole {
+		words = "at least " + words
+	}
+	return words
 }
