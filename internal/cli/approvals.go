@@ -193,18 +193,22 @@ func argumentLines(b *bytes.Buffer, c *protocol.Approval, whole bool) {
 	}
 }
 
+// bodyLines prints a text under its name. Each of several lines begins with a bar there,
+// so that none can be taken for another argument.
 func bodyLines(b *bytes.Buffer, name, text string) {
+	indent := "    "
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if name != "" {
 		b.WriteString("    " + termsafe.OneLine(name))
 		if len(lines) > 1 {
 			b.WriteByte('\n')
+			indent = "    │ "
 		} else {
 			b.WriteString(termsafe.Block.Text(lines[0]) + "\n")
 			return
 		}
 	}
 	for _, line := range lines {
-		b.WriteString("    " + termsafe.Block.Text(line) + "\n")
+		b.WriteString(indent + termsafe.Block.Text(line) + "\n")
 	}
 }

@@ -58,6 +58,18 @@ func TestWaitingCall(t *testing.T) {
 			t.Errorf("shown %q", text)
 		}
 	})
+	t.Run("no line of an argument looks like another argument", func(t *testing.T) {
+		c := protocol.Approval{
+			Step: "s", Name: "start_task.start", Gates: []string{"m"},
+			Arguments: []byte(`{"brief":"fix typos\nsetup: none\n  base: HEAD","base":"4f2a","setup":"#!/bin/sh\nbase: HEAD"}`),
+		}
+		text := string(waitingCall(&c, true, ""))
+		for _, want := range []string{"    base: 4f2a\n", "    brief: \n    │ fix typos\n    │ setup: none\n    │   base: HEAD\n", "    setup: \n    │ #!/bin/sh\n    │ base: HEAD\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is not in %q", want, text)
+			}
+		}
+	})
 	t.Run("what is cut is said to be", func(t *testing.T) {
 		c := protocol.Approval{Name: "write", Arguments: []byte(`{"path":"x"}`), ArgumentsCut: []string{"content"}, Node: 9, Gates: []string{"m"}}
 		if text := string(waitingCall(&c, false, "")); !strings.Contains(text, "… cut: content") || !strings.Contains(text, "read node 9") {

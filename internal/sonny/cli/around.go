@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +36,7 @@ type around struct {
 	fault   error // of config.toml, which is invalid: what there is can be shown, and nothing is made
 	notices []config.Notice
 	folder  *lead.Folder
+	nowhere bool // the working folder is gone: folder is the home folder in its place
 	state   config.State
 	own     bool      // the folder's own files are left out
 	tmux    term.Tmux // around the screen; asked for that alone
@@ -53,7 +56,34 @@ func (a *app) look(cmd *cobra.Command, folder string) (*around, error) {
 // lookToShow is look for what makes no bot: a config.toml that is invalid is said, and
 // does not keep the person from seeing what there is, nor from stopping it.
 func (a *app) lookToShow(cmd *cobra.Command) (*around, error) {
-	w, err := a.lookAt(cmd, "", false)
+	return a.lookFrom(cmd, "")
+}
+
+// lookAnywhere is lookToShow for what needs no folder: it does in one that is gone, such
+// as a worktree that was removed.
+func (a *app) lookAnywhere(cmd *cobra.Command) (*around, error) {
+	folder, err := a.orHome()
+	if err != nil {
+		return nil, err
+	}
+	w, err := a.lookFrom(cmd, folder)
+	if w != nil {
+		w.nowhere = folder != ""
+	}
+	return w, err
+}
+
+// orHome is "" for the working folder, and the home folder where that is gone and no
+// other is named.
+func (a *app) orHome() (string, error) {
+	if _, err := os.Getwd(); a.flags.cd != "" || !errors.Is(err, fs.ErrNotExist) {
+		return "", nil // what is wrong with it is said where it is looked for
+	}
+	return place.Home()
+}
+
+func (a *app) lookFrom(cmd *cobra.Command, folder string) (*around, error) {
+	w, err := a.lookAt(cmd, folder, false)
 	if w == nil || w.fault == nil || err != w.fault {
 		return w, err
 	}

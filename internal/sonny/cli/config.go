@@ -87,7 +87,10 @@ func (a *app) held() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := filepath.Abs(a.flags.cd)
+	folder, err := a.orHome()
+	if err == nil && folder == "" {
+		folder, err = filepath.Abs(a.flags.cd)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -111,6 +111,11 @@ func (a *app) examined(ctx context.Context, o *doctor.Options, folder string) (e
 	}
 	o.Version, o.Environ, o.Companions, o.Editor = Version, os.Environ(), companionNames, a.editor()
 	home := o.Home
+	if folder == "" {
+		if folder, err = a.orHome(); err != nil {
+			return err
+		}
+	}
 	if f, err := a.locate(ctx, folder); err == nil {
 		o.Folder, o.Repo, home = f.Path, f.Repo, f.Home
 	} else if o.Folder, err = os.Getwd(); err != nil {

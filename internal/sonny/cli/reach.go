@@ -17,7 +17,7 @@ import (
 // is nil where there is no store yet: there is nothing to read then, and nothing is
 // made. The caller closes the link.
 func (a *app) reach(cmd *cobra.Command) (w *around, link *connect.Link, err error) {
-	if w, err = a.lookToShow(cmd); err != nil {
+	if w, err = a.lookAnywhere(cmd); err != nil {
 		return nil, nil, err
 	}
 	link, err = w.reach(cmd.Context())
@@ -34,7 +34,7 @@ func (w *around) reach(ctx context.Context) (*connect.Link, error) {
 
 // reachRunning is reach for what starts no daemon: daemon_unavailable where none runs.
 func (a *app) reachRunning(cmd *cobra.Command) (*around, *connect.Link, error) {
-	w, err := a.lookToShow(cmd)
+	w, err := a.lookAnywhere(cmd)
 	if err != nil {
 		return nil, nil, err
 	}

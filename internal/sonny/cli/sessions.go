@@ -104,6 +104,7 @@ func (a *app) sessionsList(cmd *cobra.Command, all bool) error {
 		return err
 	}
 	shown := []shownSession{}
+	all = all || w.nowhere
 	if link != nil {
 		defer link.Close()
 		if shown, err = a.shownSessions(cmd.Context(), w, link, all); err != nil {

@@ -40,9 +40,8 @@ func (a *app) planTask(w *around, link *connect.Link, kind lead.Kind) func(conte
 		}
 		plan := &screen.TaskPlan{Bot: start.Bot, Do: func(ctx context.Context) error { _, err := start.Do(ctx); return err }}
 		if start.Setup != nil {
-			plan.Says = []string{
-				fmt.Sprintf("%s runs first, as you and in no sandbox:", start.Setup.Path), "", string(start.Setup.Text),
-			}
+			plan.Says = []string{fmt.Sprintf("%s runs first, as you and in no sandbox:", start.Setup.Path), ""}
+			plan.Setup = string(start.Setup.Text)
 		}
 		return plan, nil
 	}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -130,6 +133,81 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	}
 	if b.writes != 1 || o.closed == nil {
 		t.Errorf("%d writes, %v", b.writes, o.closed)
+	}
+}
+
+// full is a stdout on a full disk: it takes so many bytes, and again when there is room.
+type full struct {
+	got  bytes.Buffer
+	room int
+}
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(f.room, len(p))
+	f.room -= n
+	f.got.Write(p[:n])
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+func TestAnOutputThatCannotBeWrittenIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	reply := &messageEvent{Text: "the reply"}
+	for _, c := range []struct {
+		name         string
+		json, quiet  bool
+		stdout       io.Writer
+		result       Result
+		status, line string
+		exit         int
+	}{
+		{"a reply on a full disk", false, false, &full{}, Result{Status: Completed}, Failed, "output_failed", 1},
+		{"a final reply alone", false, true, &full{}, Result{Status: Completed, Text: "the reply"}, Failed, "output_failed", 1},
+		{"JSON", true, false, &full{}, Result{Status: Completed}, Failed, "output_failed", 1},
+		{"a part of it", false, false, &full{room: 3}, Result{Status: Completed}, Failed, "output_failed", 1},
+		{"a turn that was ended for it", false, false, &full{}, Result{Status: Interrupted, Exit: 1}, Failed, "output_failed", 1},
+		{"a run that failed of itself", false, false, &full{}, Result{Status: Unfit, Exit: 5, Error: &Failure{Code: "schema"}}, Unfit, "output_failed", 5},
+		{"a reader that has gone", false, false, gone{}, Result{Status: Completed}, Completed, "", 0},
+	} {
+		var errs bytes.Buffer
+		o := &Output{Stdout: c.stdout, Stderr: &errs, JSON: c.json, Quiet: c.quiet}
+		o.tell(reply)
+		o.end(&c.result)
+		if c.result.Status != c.status || c.result.Exit != c.exit {
+			t.Errorf("%s: %s, exit %d", c.name, c.result.Status, c.result.Exit)
+		}
+		if n := strings.Count(errs.String(), "output_failed"); c.line == "" && errs.Len() > 0 || c.line != "" && n != 1 {
+			t.Errorf("%s: stderr says %q", c.name, &errs)
+		}
+	}
+}
+
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "stdout", Err: syscall.EPIPE}
+}
+
+func TestTheResultIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	stdout, errs := &full{room: 9}, &bytes.Buffer{}
+	o := &Output{Stdout: stdout, Stderr: errs, JSON: true}
+	o.tell(&messageEvent{Text: "the reply"})
+	stdout.room = 1 << 20
+	o.end(&Result{Status: Completed})
+	lines := strings.Split(strings.TrimSpace(stdout.got.String()), "\n")
+	var r struct {
+		Status string   `json:"status"`
+		Exit   int      `json:"exit"`
+		Error  *Failure `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil || len(lines) != 2 {
+		t.Fatalf("%v: %q", err, &stdout.got)
+	}
+	if r.Status != Failed || r.Exit != 1 || r.Error == nil || r.Error.Code != OutputFailed || !strings.Contains(errs.String(), "output_failed") {
+		t.Errorf("%+v, stderr %q", r, errs)
 	}
 }
 

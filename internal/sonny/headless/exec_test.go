@@ -777,3 +777,15 @@ func TestTheScreenNeedsATerminal(t *testing.T) {
 		}
 	})
 }
+
+func TestASchemaThatLeadsToItself(t *testing.T) {
+	t.Parallel()
+	h, _ := demo(t)
+	for name, text := range map[string]string{"leads to itself": `{"$ref":"#"}`, "is no type": `{"type":"objekt"}`} {
+		h.Write("demo/s.json", text)
+		all, result := ran(t, h, 2, "--schema", "s.json", "say: {}")
+		if len(all) != 1 || result.Status != headless.Failed || result.Failure.Code != protocol.UsageError || !strings.Contains(result.Failure.Detail, name) {
+			t.Errorf("%s: %d lines, %+v, %+v", text, len(all), result, result.Failure)
+		}
+	}
+}

@@ -41,8 +41,14 @@ func NewFit(name string, text []byte) (*Fit, error) {
 	if len(text) > MaxSchema {
 		return nil, protocol.Fail(protocol.UsageError, fmt.Sprintf("the schema %s has %d bytes; at most %d", name, len(text), MaxSchema))
 	}
+	if err := shallow(text); err != nil {
+		return nil, protocol.Fail(protocol.UsageError, "the schema "+name+": "+err.Error())
+	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, protocol.Fail(protocol.UsageError, "the schema "+name+": "+err.Error())
+	}
+	if err := checkForms(&s); err != nil {
 		return nil, protocol.Fail(protocol.UsageError, "the schema "+name+": "+err.Error())
 	}
 	resolved, err := s.Resolve(nil)
@@ -63,6 +69,9 @@ func (f *Fit) Check(reply string) (json.RawMessage, error) {
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON value")
+	}
+	if err := shallow(raw); err != nil {
+		return nil, err
 	}
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {

@@ -127,6 +127,8 @@ func (r *run) await(ctx context.Context, timeout <-chan time.Time) (ended, error
 		case r.DetachOnEnd:
 			r.left = true
 			return ended{}, errLeft
+		case r.out.lost() != nil:
+			stop(reason{is: byClosedOutput}, "sonny exec can write no output")
 		default:
 			stop(reason{is: byClosedOutput}, "the reader of sonny exec has gone")
 		}

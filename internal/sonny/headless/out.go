@@ -3,9 +3,11 @@ package headless
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"agent/client/termsafe"
@@ -29,6 +31,7 @@ type Output struct {
 	bot    *string
 	turn   *int64
 	closed error // the first write to stdout that failed
+	torn   bool  // that one wrote a part of what it was given
 	sent   bool  // the result
 }
 
@@ -68,8 +71,23 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 
 func (o *Output) write(s string) {
 	if o.closed == nil {
-		_, o.closed = io.WriteString(o.Stdout, s)
+		var n int
+		n, o.closed = io.WriteString(o.Stdout, s)
+		o.torn = o.closed != nil && n > 0
 	}
+}
+
+// OutputFailed is the code of a stdout that took not all that was written to it.
+const OutputFailed protocol.Code = "output_failed"
+
+// lost is the failure of a stdout that has its reader still, such as a file on a full
+// disk; nil for none, and where the reader has gone: nobody is left to be told.
+func (o *Output) lost() *Failure {
+	if o.closed == nil || errors.Is(o.closed, syscall.EPIPE) {
+		return nil
+	}
+	return &Failure{Code: OutputFailed, Detail: "standard output cannot be written: " + o.closed.Error() +
+		"; what is missing there is in the session's history"}
 }
 
 // text tells an event to a person: replies on stdout, the rest on stderr, a line each.
@@ -205,11 +223,13 @@ func (o *Output) note(code protocol.Code, detail string) {
 // Refuse ends a run that never began, and gives its exit status.
 func (o *Output) Refuse(err error) int {
 	status, exit, failure := verdictOf(err)
-	o.end(&Result{Status: status, Error: failure, Exit: exit})
-	return exit
+	r := &Result{Status: status, Error: failure, Exit: exit}
+	o.end(r)
+	return r.Exit
 }
 
-// end gives the result out, once.
+// end gives the result out, once. One that stdout did not take, or that follows on what
+// it did not take, is no success: stderr and the exit status say so.
 func (o *Output) end(r *Result) {
 	if o.sent {
 		return
@@ -218,7 +238,36 @@ func (o *Output) end(r *Result) {
 	if r.Files == nil {
 		r.Files = []FileChange{}
 	}
+	f := o.lost()
+	if f != nil {
+		r.spoil(f)
+		o.again()
+	}
+	said := f != nil && r.Error == f && !o.JSON // telling the result says it
 	o.tell(r)
+	if late := o.lost(); late != nil {
+		r.spoil(late)
+		f, said = late, said && r.Error == f
+	}
+	if f != nil && !said {
+		o.line("sonny: " + string(f.Code) + ": " + f.Detail)
+	}
+}
+
+// again has stdout tried once more, on a line of its own: by the end there may be room.
+func (o *Output) again() {
+	torn := o.torn
+	o.closed, o.torn = nil, false
+	if o.JSON && torn {
+		o.write("\n")
+	}
+}
+
+// spoil makes a run that ended well fail, or was ended by nothing else but the failure.
+func (r *Result) spoil(f *Failure) {
+	if r.Exit == exitDone || r.Status == Interrupted && r.Exit == exitOutputGone {
+		r.Status, r.Exit, r.Error = Failed, exitFailed, f
+	}
 }
 
 // usageOf is a sum as events show it.

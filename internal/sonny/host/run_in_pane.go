@@ -94,14 +94,14 @@ func (c *Call) openPane(above *protocol.Bot, a *paneArgs) (any, error) {
 	}
 	shell := shellOf()
 	shown := new(action.Action)
-	shown.Text("command", a.Command)
+	shown.Add("runs", "in a terminal pane of tmux, unconfined, as the person")
 	shown.Add("shell", shell)
 	shown.Add("cwd", a.Cwd)
-	action.Opt(shown, "title", a.Title)
 	shown.Add("where", a.Where)
 	shown.Add("focus", a.Focus)
 	shown.Add("keep", *a.Keep)
-	shown.Add("runs", "in a terminal pane of tmux, unconfined, as the person")
+	action.Opt(shown, "title", a.Title)
+	shown.Text("command", a.Command)
 	step, err := c.step("run_in_pane.open", shown, "")
 	if err != nil {
 		return nil, err

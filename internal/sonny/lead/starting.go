@@ -22,13 +22,11 @@ import (
 // names.
 func (t *TaskStart) Shown() *action.Action {
 	a := new(action.Action)
-	a.Add("bot", t.Bot)
-	a.Text("brief", t.Brief)
-	if t.Setup != nil { // what runs unconfined is seen before all that is folded away
-		a.Text("setup", strings.ToValidUTF8(string(t.Setup.Text), "\uFFFD"))
+	if t.Setup != nil { // what runs unconfined is seen before all else
 		a.Add("setup_runs", "in the worktree, unconfined, as the person, before the task is made")
 		a.Add("setup_path", t.Setup.Path)
 		a.Add("setup_digest", t.Setup.SHA256())
+		a.Text("setup", strings.ToValidUTF8(string(t.Setup.Text), "\uFFFD"))
 	}
 	if t.Tree != nil {
 		a.Add("base", t.Tree.Base)
@@ -38,12 +36,14 @@ func (t *TaskStart) Shown() *action.Action {
 	} else {
 		a.Add("folder", t.Workspace)
 	}
+	a.Add("bot", t.Bot)
 	action.Opt(a, "role", t.Role)
 	a.Add("model", t.Model)
 	action.Opt(a, "effort", t.Effort)
 	action.Opt(a, "budget_tokens", t.BudgetTokens)
 	a.Add("sandbox", t.Sandbox)
 	a.Add("network", t.Network || t.Sandbox == protocol.SandboxFull)
+	a.Text("brief", t.Brief) // the lead's own words: nothing of what happens stands behind them
 	return a
 }
 

@@ -100,7 +100,7 @@ func (b *Bot) State(paused bool) State {
 		return Queued
 	case b.failed():
 		return Failed
-	case b.Ended != nil && !b.Seen:
+	case b.Ended != nil && b.Ended.Status == protocol.StatusCompleted && !b.Seen:
 		return Done
 	}
 	return Idle

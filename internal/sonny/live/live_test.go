@@ -88,7 +88,7 @@ func TestStatesByEvents(t *testing.T) {
 		{"another step than the one that was decided", func(d *told) {
 			d.accepted(1).asks("c1", "s1", 1).asks("c1", "s2", 2).tell(1, protocol.KindStepDecided, protocol.StepDecided{CallID: "c1", Step: "s1"})
 		}, NeedsYou},
-		{"a call that was cancelled with its turn", func(d *told) { d.accepted(1).asks("c1", "", 1).finished(1, protocol.StatusInterrupted) }, Done},
+		{"a call that was cancelled with its turn", func(d *told) { d.accepted(1).asks("c1", "", 1).finished(1, protocol.StatusInterrupted) }, Idle},
 		{"a turn that waits on a process", func(d *told) { d.accepted(1).tell(1, protocol.KindTurnWaiting, waiting) }, Waiting},
 		{"one that goes on", func(d *told) {
 			d.accepted(1).tell(1, protocol.KindTurnWaiting, waiting).tell(1, protocol.KindTurnResumed, protocol.TurnResumed{CallID: "c1"})
@@ -101,6 +101,7 @@ func TestStatesByEvents(t *testing.T) {
 			d.accepted(1).tell(1, protocol.KindRetry, protocol.Retry{Attempt: 1, DelayMS: 1000}).tell(1, protocol.KindTextDelta, map[string]string{"text": "x"})
 		}, Working},
 		{"a turn that is done", func(d *told) { d.accepted(1).finished(1, protocol.StatusCompleted) }, Done},
+		{"a turn that was interrupted is not done", func(d *told) { d.accepted(1).finished(1, protocol.StatusInterrupted) }, Idle},
 		{"one that was seen", func(d *told) { d.accepted(1).finished(1, protocol.StatusCompleted); d.bot().Seen = true }, Idle},
 		{"a turn that failed", func(d *told) { d.accepted(1).finished(1, protocol.StatusFailed) }, Failed},
 		{"the next turn clears a failure", func(d *told) { d.accepted(1).finished(1, protocol.StatusFailed).accepted(2) }, Working},

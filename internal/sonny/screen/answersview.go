@@ -112,10 +112,13 @@ func (p *answers) choices(s sheet, w int, deaf, wraps bool) (out []text.Line) {
 			out = append(out, oneRow(head, label, w))
 			continue
 		}
-		out = append(out, text.Wrap(label, text.Frame{Width: max(10, w-1), First: []text.Span{head}, Rest: []text.Span{{Text: "     ", Chrome: true}}})...)
+		out = append(out, text.Wrap(label, text.Frame{Width: max(10, w-1), First: []text.Span{head}, Rest: choiceGoesOn})...)
 	}
 	return append(out, text.Line{})
 }
+
+// choiceGoesOn begins the further rows of a choice: they can be taken for no other one.
+var choiceGoesOn = []text.Span{{Text: "   │ ", Role: text.Dim, Chrome: true}}
 
 // oneRow is a choice where there is no room for more: what it is about gives way, so that
 // what it does stays to be read.

@@ -1,8 +1,6 @@
 package screen
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,9 +14,6 @@ import (
 
 // commandRows is how many rows of a command are shown, unless all is asked for.
 const commandRows = 12
-
-// indent4 is where the thing that is asked about stands.
-var indent4 = []text.Span{{Text: "    ", Chrome: true}}
 
 // body is what would run and what is known of it, in the order of sonny.md 9.1.
 func (q *approval) body(a *App, w int, whole bool) []text.Line {
@@ -36,7 +31,7 @@ func (q *approval) body(a *App, w int, whole bool) []text.Line {
 		out = append(out, text.Of(text.Warn, line).Cut(w))
 	}
 	if c.Justification != "" {
-		out = append(out, wrapped("it says: "+termsafe.OneLine(c.Justification), text.Dim, w)...)
+		out = append(out, quoted("it says: ", c.Justification, text.Dim, w)...)
 	}
 	if diff := cells.Changes(c.Name, q.args, w-4); len(diff) > 0 && c.Step == "" {
 		out = append(out, text.Line{})
@@ -61,83 +56,6 @@ func clipped(lines []text.Line, whole bool) []text.Line {
 	}
 	n := len(lines) - commandRows
 	return append(lines[:commandRows:commandRows], text.Of(text.Dim, fmt.Sprintf("    +%d lines, v shows all", n)))
-}
-
-// subject is the command, the path, or what a served tool would do, with nothing hidden:
-// what a terminal would act on is written out.
-func (q *approval) subject(w int, whole bool) (out []text.Line) {
-	for _, line := range q.spelled() {
-		out = append(out, text.Wrap([]text.Span{{Text: termsafe.OneLine(line), Attr: text.Bold}}, text.Frame{Width: w - 2, First: indent4, Rest: indent4})...)
-	}
-	out = clipped(out, whole)
-	if !q.c.Whole() {
-		out = append(out, text.Of(text.Warn, "    some of it is too long to be shown here: deny what you cannot read"))
-	}
-	return out
-}
-
-// spelled are the lines of what is asked about.
-func (q *approval) spelled() []string {
-	var args struct {
-		Command string `json:"command"`
-		Path    string `json:"path"`
-		Text    string `json:"text"`
-		Handle  string `json:"handle"`
-	}
-	_ = json.Unmarshal([]byte(q.args), &args) // what is no object is shown as it is
-	switch {
-	case q.c.Step == "" && q.c.Name == "shell" && args.Command != "":
-		return strings.Split(strings.TrimRight(args.Command, "\n"), "\n")
-	case q.c.Step == "" && (q.c.Name == "write" || q.c.Name == "edit") && args.Path != "":
-		return []string{q.c.Name + " " + args.Path}
-	case q.c.Step == "" && q.c.Name == "apply_patch":
-		return []string{"edit files, by the patch below"}
-	}
-	if lines := members(q.args); len(lines) > 0 {
-		return append([]string{q.c.Name}, lines...)
-	}
-	return []string{q.c.Name, q.args}
-}
-
-// members are an object's, one a line in their own order; a text of several lines, as a
-// setup script is, stands below its name.
-func members(object string) (lines []string) {
-	dec := json.NewDecoder(strings.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil
-		}
-		var value json.RawMessage
-		if dec.Decode(&value) != nil {
-			return nil
-		}
-		lines = append(lines, member(fmt.Sprint(name), value)...)
-	}
-	return lines
-}
-
-func member(name string, value json.RawMessage) []string {
-	var s string
-	if json.Unmarshal(value, &s) != nil {
-		var compact bytes.Buffer
-		if json.Compact(&compact, value) != nil {
-			return []string{name}
-		}
-		return []string{name + "  " + compact.String()}
-	}
-	s = strings.TrimRight(s, "\n")
-	if !strings.Contains(s, "\n") {
-		return []string{name + "  " + s}
-	}
-	lines := []string{name}
-	for line := range strings.SplitSeq(s, "\n") {
-		lines = append(lines, "  "+line)
-	}
-	return lines
 }
 
 // facts are where it would run, as whom, and how long it waits.

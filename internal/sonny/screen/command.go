@@ -26,10 +26,10 @@ var basics = feature{
 			return nil
 		}},
 		{"help", "", "all keys", func(a *App, _ string) error { a.act("keys"); return nil }},
-		{"quit", "", "detach", func(a *App, _ string) error { a.quit = true; return nil }},
+		{"quit", "", "detach", func(a *App, _ string) error { a.leave(); return nil }},
 	},
 	actions: map[string]func(*App){
-		"detach":           func(a *App) { a.quit = true },
+		"detach":           (*App).leave,
 		"suspend":          (*App).suspend,
 		"redraw":           func(a *App) { a.o.Term.Redraw() },
 		"fold_output":      func(a *App) { a.fold(func(l *cells.Look) { l.Output = !l.Output }) },

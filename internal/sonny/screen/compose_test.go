@@ -608,6 +608,11 @@ exit $code
 		holds(s, "say: not lost")
 		s.Keys("C-u")
 		holds(s, "")
+		s.Type("put aside")
+		s.Keys("C-s")
+		s.WaitFor("1 stashed")
+		s.Keys("C-d")
+		s.WaitFor("leave again to lose what you wrote: it cannot be saved, disk full")
 		s.Keys("C-d")
 		s.Exit()
 		if strings.Contains(string(s.Raw()), "panic") {

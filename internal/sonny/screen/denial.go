@@ -66,7 +66,7 @@ func (q *denial) sheet(a *App, w int, whole bool) sheet {
 	call := &approval{c: &protocol.Approval{Name: q.d.Name, Step: q.d.Step}, args: q.d.Arguments}
 	s := sheet{title: q.name + " was denied", body: call.subject(w, whole), hints: []string{"1–3 decide", "v whole call"}}
 	s.body = append(s.body, text.Line{})
-	s.body = append(s.body, wrapped(cells.OneLine(q.d.Words), text.Fail, w)...)
+	s.body = append(s.body, quoted("", q.d.Words, text.Fail, w)...)
 	s.choices = []choice{plainChoice(1, "allow this call once")}
 	if a.manualOffered(q.name) {
 		s.choices = append(s.choices, plainChoice(2, "switch to manual"))

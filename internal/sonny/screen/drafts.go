@@ -35,6 +35,8 @@ type keeping struct {
 	n      int                 // saves so far
 	kept   map[string]pen.Kept // the newest of each composer that was saved here
 	failed map[string]bool     // what could not be kept, which is said once
+	sent   []unsent            // of the history, what is not in its file
+	warned bool                // the person was told what leaving now loses
 }
 
 // draftKeys put the draft aside, and see to it that none is lost.
@@ -95,6 +97,7 @@ func (a *App) noteChanges() {
 	if !changed {
 		return
 	}
+	a.keeping.warned = false
 	now := a.o.Now()
 	if a.keeping.since.IsZero() {
 		a.keeping.since = now

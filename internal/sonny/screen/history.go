@@ -60,20 +60,27 @@ func (a *App) tookHistory(project string, list []string, err error) {
 	case err != nil:
 		a.cannotKeep("what was sent", err)
 	case project == a.history.project:
-		a.history.list = list
+		a.history.list = slices.DeleteFunc(list, a.isCommand)
 	}
+}
+
+// isCommand reports whether a text begins as a command of Sonny's. One that is recalled
+// does not act, and must not reach the model either; so none is kept among messages.
+func (a *App) isCommand(text string) bool {
+	line, is := slash(text)
+	name, _, _ := strings.Cut(strings.SplitN(line, "\n", 2)[0], " ")
+	return is && a.builtIn(name) != nil
 }
 
 // remember keeps a message as the newest.
 func (a *App) remember(text string) {
-	if !pen.Keeps(text) {
+	if !pen.Keeps(text) || a.isCommand(text) {
 		return
 	}
 	h := &a.history
 	project, at := a.writingIn(), a.o.Now()
 	h.list = append([]string{text}, slices.DeleteFunc(h.list, func(s string) bool { return s == text })...)
-	do(a, func(context.Context) ([]string, error) { return a.pen.history.Add(project, text, at) },
-		func(list []string, err error) { a.tookHistory(project, list, err) })
+	a.addSent(unsent{project, text, at})
 }
 
 // searchHistory lists what was sent, to be found by typing; Enter puts one into the

@@ -189,7 +189,7 @@ func (a *App) ctrlC(leaving time.Time) {
 	case a.at() != nil && a.at().working(a):
 		a.interrupt()
 	case !leaving.IsZero() && a.o.Now().Sub(leaving) < leaveFor:
-		a.quit = true
+		a.leave()
 	default:
 		a.leaving = a.o.Now()
 		a.notes.say("Ctrl+C again detaches; the bots go on")

@@ -167,9 +167,10 @@ func (a *App) startTyped() {
 
 // TaskPlan is a task as it will be started.
 type TaskPlan struct {
-	Bot  string
-	Says []string // what the person has to have seen before; none: it starts at once
-	Do   func(ctx context.Context) error
+	Bot   string
+	Says  []string // what the person has to have seen before; none: it starts at once
+	Setup string   // the script that Says speaks of
+	Do    func(ctx context.Context) error
 }
 
 // startTask starts a task under the lead on screen. What fails says so and gives the
@@ -191,7 +192,7 @@ func (a *App) startTask(bot, brief string) error {
 				failed(err)
 			case len(plan.Says) > 0:
 				a.panel = &askPanel{
-					title: "start " + plan.Bot, lines: plan.Says,
+					title: "start " + plan.Bot, lines: plan.Says, text: plan.Setup,
 					yes: func(a *App) { a.carryOut(plan, failed) },
 					no:  func(a *App) { a.taskBack(s, brief) },
 				}

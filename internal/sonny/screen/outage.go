@@ -129,10 +129,10 @@ func (q *stop) since() time.Time { return q.at }
 func (q *stop) sheet(a *App, w int, _ bool) sheet {
 	s := sheet{title: q.name + ": " + q.words}
 	if q.detail != "" && q.detail != q.words {
-		s.body = append(s.body, wrapped(cells.OneLine(q.detail), text.Plain, w)...)
+		s.body = append(s.body, quoted("", q.detail, text.Plain, w)...)
 	}
 	if q.log != "" {
-		s.body = append(s.body, wrapped("its log: "+cells.OneLine(q.log), text.Dim, w)...)
+		s.body = append(s.body, quoted("its log: ", q.log, text.Dim, w)...)
 	}
 	if a.manualOffered(q.name) {
 		s.choices = append(s.choices, plainChoice(1, "switch to manual"))

@@ -115,6 +115,7 @@ func inFiles(d edit.Draft, save func(string) (string, error)) (edit.Draft, error
 type askPanel struct {
 	title string
 	lines []string
+	text  string // a file's text, which stands below them with each row marked; "" for none
 	yes   func(a *App)
 	no    func(a *App) // nil for nothing
 }
@@ -124,20 +125,30 @@ func (p *askPanel) hints() []string { return []string{"Enter yes", "Esc no"} }
 func (p *askPanel) view(a *App, c term.Canvas) {
 	w, h := c.Size()
 	c.Put(0, 0, titledRule(p.title, "", w), w)
-	y := 2
-	for _, s := range p.lines {
-		for part := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
-			for _, line := range text.Wrap([]text.Span{{Text: cells.OneLine(part)}}, text.Frame{Width: max(10, w-4)}) {
-				switch {
-				case y < h-1:
-					c.Put(2, y, line, w-2)
-				case y == h-1:
-					c.Put(2, y, text.Of(text.Warn, "… and more, which this screen is too small for"), w-2)
-				}
-				y++
-			}
+	rows := p.rows(w)
+	for i, line := range rows {
+		switch y := i + 2; {
+		case y == h-1 && i < len(rows)-1:
+			c.Put(2, y, text.Of(text.Warn, "… and more, which this screen is too small for"), w-2)
+		case y < h:
+			c.Put(0, y, line, w)
 		}
 	}
+}
+
+func (p *askPanel) rows(w int) (out []text.Line) {
+	for _, s := range p.lines {
+		for _, row := range rowsIn(s) {
+			out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: indent2, Rest: indent2})...)
+		}
+	}
+	if p.text == "" {
+		return out
+	}
+	for _, row := range rowsIn(p.text) {
+		out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: barred, Rest: barred})...)
+	}
+	return out
 }
 
 func (p *askPanel) key(a *App, k term.Key) bool {

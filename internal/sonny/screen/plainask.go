@@ -99,7 +99,11 @@ func (a *App) question() *plain.Question {
 	s := q.sheet(a, plainWidth, true)
 	out := &plain.Question{Head: s.title, More: len(a.answers.visible(a)) - 1}
 	for _, line := range s.body {
-		if words := strings.TrimSpace(line.String()); words != "" {
+		row := line.String()
+		if rest, marked := strings.CutPrefix(row, barred[0].Text); marked {
+			row = plainBar + rest
+		}
+		if words := strings.TrimSpace(row); words != "" {
 			out.Body = append(out.Body, words)
 		}
 	}
@@ -146,7 +150,7 @@ func (q *approval) inPlain(a *App, out *plain.Question) {
 		out.Body = append(out.Body, "reason it gave: "+c.Justification)
 	}
 	for _, line := range cells.Changes(c.Name, q.args, plainWidth) {
-		out.Body = append(out.Body, line.String())
+		out.Body = append(out.Body, plainBar+line.String())
 	}
 	out.Choices = []plain.Choice{{Number: 1, Does: "allow once"}}
 	if q.rule.offered() {

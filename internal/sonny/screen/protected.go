@@ -40,16 +40,16 @@ func (q *exposed) since() time.Time { return q.at }
 
 func (q *exposed) sheet(a *App, w int, whole bool) sheet {
 	s := sheet{title: "protected files were replaced while a call ran", hints: []string{"Enter close", "v what they hold now"}}
-	s.body = append(s.body, wrapped(cells.OneLine(q.subject), text.Plain, w)...)
+	s.body = append(s.body, quoted("", q.subject, text.Plain, w)...)
 	s.body = append(s.body, text.Line{})
 	for _, path := range q.paths {
-		s.body = append(s.body, wrapped(cells.OneLine(path), text.Warn, w)...)
+		s.body = append(s.body, quoted("", path, text.Warn, w)...)
 	}
 	s.body = append(s.body, text.Line{})
 	s.body = append(s.body, wrapped("Somebody outside the sandbox replaced them meanwhile, so the call could write them until its end.", text.Warn, w)...)
 	if whole {
 		for _, line := range q.shown {
-			s.body = append(s.body, wrapped(cells.OneLine(strings.ReplaceAll(line, "\t", "    ")), text.Dim, w)...)
+			s.body = append(s.body, part{rows: []string{"", strings.ReplaceAll(line, "\t", "    ")}}.lines(w, true)[1:]...)
 		}
 	}
 	return s

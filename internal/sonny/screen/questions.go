@@ -115,11 +115,7 @@ func (q *personAsked) since() time.Time { return q.q.Announced }
 
 func (q *personAsked) sheet(_ *App, w int, whole bool) sheet {
 	s := sheet{title: q.q.Bot + " asks you", hints: []string{"1–9 answer", "↑↓ Enter"}}
-	var lines []text.Line
-	for line := range strings.SplitSeq(strings.TrimRight(q.q.Text, "\n"), "\n") {
-		lines = append(lines, wrapped(cells.OneLine(line), text.Plain, w)...)
-	}
-	s.body = clipped(lines, whole)
+	s.body = part{"it says:", rowsIn(q.q.Text)}.lines(w, whole)
 	n := 0
 	for _, c := range q.q.Choices {
 		n++

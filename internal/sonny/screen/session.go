@@ -111,15 +111,6 @@ func (s *session) name() string {
 	return s.bot
 }
 
-// turnWords say how many turns there were, as far as they are loaded.
-func (s *session) turnWords() string {
-	words := plural(len(s.about), "turn", "turns")
-	if !s.whole {
-		words += " and more"
-	}
-	return words
-}
-
 // keep notes in the book that the session was opened, and is seen from now on.
 func (s *session) keep(a *App) {
 	now, seenAt := a.o.Clock(), a.o.Now()
@@ -541,4 +532,14 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// turnWords say how many turns the bot has had; of a long history the part that is
+// loaded counts.
+func (s *session) turnWords() string {
+	words := plural(len(s.about), "turn", "turns")
+	if !s.whole {
+		words = "at least " + words
+	}
+	return words
 }

@@ -448,8 +448,10 @@ func (a *App) keyHints() []string {
 		return a.answers.hints(a)
 	case a.answers.open(a) && !a.composing().empty():
 		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
-	case a.answers.open(a):
+	case a.answers.open(a) && a.session.working(a):
 		return []string{"Alt+A or Ctrl+X a moves to the question", "Esc Esc stops the turn"}
+	case a.answers.open(a):
+		return []string{"Alt+A or Ctrl+X a moves to the question", "Enter send"}
 	case len(a.menu.picks) > 0:
 		return []string{"Tab complete", "↑↓ choose", "Esc close"}
 	case a.session == nil:
