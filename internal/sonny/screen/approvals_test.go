@@ -498,6 +498,7 @@ func TestAScreenThatOpensOnACallThatWaits(t *testing.T) {
 		send(s, "esc: touch "+file)
 		s.WaitFor("allowed by you")
 		h.Until("the file", func() bool { return exists(file) })
+		s.WaitFor("✔ done")
 
 		send(s, "/approval manual")
 		footer(s, "manual · workspace-write")

@@ -489,7 +489,14 @@ func TestCaret(t *testing.T) {
 		s := h.In(dir).Tmux(80, 24, "sonny", "--no-motion", "--theme", "none")
 		s.WaitFor("1 AGENTS.md")
 		s.Type("漢字 é 👩‍💻 x")
-		s.Until("the text", func(screen string) bool { return strings.HasSuffix(composed(screen), "x") })
+		s.Until("the text", func(screen string) bool { // some tmux lose the mark before a joined character
+			for line := range strings.SplitSeq(screen, "\n") {
+				if strings.Contains(line, "漢字") && strings.HasSuffix(line, "x") {
+					return true
+				}
+			}
+			return false
+		})
 		x, _, _ := s.Cursor()
 		s.Keys("Left", "Left")
 		want := x - 2 // x and the space before it
