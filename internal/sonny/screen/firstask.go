@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -16,7 +17,8 @@ type firstAsk struct {
 	words   func(say func(role text.Role, line string))
 
 	w, h int
-	hand int
+	hand int  // the highlighted choice; -1: none, and Enter takes none
+	deaf bool // it was not on screen long enough to be read: no key is taken
 }
 
 // firstChoice is one answer.
@@ -25,9 +27,14 @@ type firstChoice struct {
 	verdict Verdict
 }
 
-// run shows the question until it is answered.
+// run shows the question until it is answered. What was typed ahead of it answers
+// nothing: as in the panel of an approval, no key is taken for a moment, which each key
+// begins anew, and nothing is highlighted before an arrow is pressed (sonny.md 9.2).
 func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 	var err error
+	q.hand, q.deaf = -1, true
+	quiet := time.NewTimer(swallowedFor)
+	defer quiet.Stop()
 	if q.w, q.h, err = q.t.Size(); err != nil {
 		return Leave, err
 	}
@@ -36,6 +43,8 @@ func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 		select {
 		case <-ctx.Done():
 			return Leave, ctx.Err()
+		case <-quiet.C:
+			q.deaf = false
 		case e := <-q.t.Events():
 			switch e := e.(type) {
 			case term.Closed:
@@ -43,6 +52,10 @@ func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 			case term.Resize:
 				q.w, q.h = e.W, e.H
 			case term.Key:
+				if q.deaf && e.Name != "ctrl+c" {
+					quiet.Reset(swallowedFor)
+					continue
+				}
 				if verdict, done := q.press(e); done {
 					return verdict, nil
 				}
@@ -58,7 +71,9 @@ func (q *firstAsk) press(k term.Key) (Verdict, bool) {
 	case "down":
 		q.hand = min(len(q.choices)-1, q.hand+1)
 	case "enter":
-		return q.choices[q.hand].verdict, true
+		if q.hand >= 0 {
+			return q.choices[q.hand].verdict, true
+		}
 	case "esc", "ctrl+c", "ctrl+d":
 		return Leave, true
 	}
@@ -93,6 +108,10 @@ func (q *firstAsk) draw() {
 		}
 		y++
 	}
-	c.Put(0, h-1, text.Of(text.Dim, fmt.Sprintf(" 1–%d or ↑↓ Enter  Esc leave", len(q.choices))), w)
+	hint := fmt.Sprintf(" 1–%d or ↑↓ Enter  Esc leave", len(q.choices))
+	if q.deaf {
+		hint = " no key is taken yet"
+	}
+	c.Put(0, h-1, text.Of(text.Dim, hint), w)
 	q.t.Draw(f)
 }

@@ -101,7 +101,7 @@ func TestThePersonsOwnFilesAreNotAskedAbout(t *testing.T) {
 
 	t.Run("without a folder's files the person's own are there, and its commands are not", func(t *testing.T) {
 		s := open(h, dir)
-		wants(t, s, "open without them", ".agents/commands")
+		wants(t, s, "open without them", ".agents/commands", "Esc leave")
 		s.Keys("2")
 		wants(t, s, "makes one: demo.lead", "1 AGENTS.md")
 		s.Type("/mine")

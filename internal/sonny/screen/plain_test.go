@@ -273,7 +273,7 @@ func TestPlainModeBeforeThereIsADaemon(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\ntrust_folders = \"ask\"\n"))
 		s := openPlain(h, dir)
-		wants(t, s, "notice: ~/demo brings files that agents read as instructions:", "notice: AGENTS.md", "notice: 2, open without them")
+		wants(t, s, "notice: ~/demo brings files that agents read as instructions:", "notice: AGENTS.md", "notice: 2, open without them", "Esc leave")
 		send(s, "2")
 		s.WaitFor("Your first message makes one: demo.lead")
 		kept, err := os.ReadFile(h.Path(".agent", "sonny", "trust.json"))

@@ -22,7 +22,8 @@ func TestFolderTrust(t *testing.T) {
 		if screen := s.Capture(); strings.Contains(screen, "other") || strings.Contains(screen, "ahoy") {
 			t.Errorf("something of the folder is shown:\n%s", screen)
 		}
-		s.Keys("Down", "Enter")
+		s.WaitFor("Esc leave")
+		s.Keys("Down", "Down", "Enter")
 		s.WaitFor("demo.lead")
 		send(s, "say: x")
 		s.WaitFor("✔ done")
@@ -42,8 +43,13 @@ func TestFolderTrust(t *testing.T) {
 		h := sonnytest.Fresh(t, asks)
 		dir := h.Repo("demo", files)
 		s := open(h, dir)
-		s.WaitFor("use them")
-		s.Keys("Enter")
+		s.Type("1. fix it") // typed ahead: it answers nothing
+		wants(t, s, "use them", "Esc leave")
+		s.Keys("Enter") // nothing is highlighted
+		if _, err := os.Lstat(h.Path(".agent", "sonny", "trust.json")); err == nil {
+			t.Fatal("keys typed ahead answered")
+		}
+		s.Keys("1")
 		s.WaitFor("other.lead")
 		send(s, "say: x")
 		s.WaitFor("✔ done")
@@ -57,7 +63,7 @@ func TestFolderTrust(t *testing.T) {
 		h := sonnytest.Fresh(t, asks)
 		dir := h.Repo("demo", files)
 		s := open(h, dir)
-		s.WaitFor("use them")
+		s.WaitFor("Esc leave")
 		s.Keys("Escape")
 		if status := s.Exit(); status != 0 {
 			t.Errorf("status %d", status)
@@ -76,6 +82,7 @@ func TestAnInvalidProjectFile(t *testing.T) {
 	t.Run("it is named with its line and key, and leaving leaves nothing", func(t *testing.T) {
 		s := open(h, dir)
 		wants(t, s, "project_invalid", "project.toml:2", "row", "open without it", "leave")
+		s.WaitFor("Esc leave")
 		s.Keys("2")
 		if status := s.Exit(); status != 0 {
 			t.Errorf("status %d", status)
@@ -87,8 +94,8 @@ func TestAnInvalidProjectFile(t *testing.T) {
 
 	t.Run("opened without it the lead is the folder's, and nothing of it holds", func(t *testing.T) {
 		s := open(h, dir)
-		s.WaitFor("open without it")
-		s.Keys("Enter")
+		s.WaitFor("Esc leave")
+		s.Keys("1")
 		wants(t, s, "demo.lead", "auto")
 		send(s, "say: x")
 		s.WaitFor("✔ done")
@@ -101,7 +108,7 @@ func TestAnInvalidProjectFile(t *testing.T) {
 
 	t.Run("in plain mode and by resume it is asked as well", func(t *testing.T) {
 		s := h.In(dir).Screen(size, "sonny", "--no-motion", "--screen", "plain", "resume", "demo.lead")
-		wants(t, s, "project_invalid", "1, open without it")
+		wants(t, s, "project_invalid", "1, open without it", "Esc leave")
 		send(s, "1")
 		s.WaitFor("you: say: x")
 		s.Keys("C-d")
