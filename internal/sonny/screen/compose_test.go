@@ -193,6 +193,27 @@ func TestAMessageThatTheDaemonDoesNotTake(t *testing.T) {
 	})
 }
 
+func TestWhatIsWrittenBeforeTheBotIsThere(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := resting(t, h, dir)
+	s.Keys("C-d")
+	s.Exit()
+	for n := range 3 {
+		s = open(h, dir)
+		h.Until("the screen", s.Alternate)
+		send(s, fmt.Sprintf("say: early %d", n))
+		s.Until("the reply", func(screen string) bool {
+			return strings.Count(screen, fmt.Sprintf("early %d", n)) == 2 && strings.Contains(screen, "✔ done")
+		})
+		s.Keys("C-d")
+		s.Exit()
+	}
+	if list := turns(t, h, "demo.lead"); len(list) != 4 {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestPasting(t *testing.T) {
 	t.Parallel()
 	h, dir := demo(t)

@@ -38,11 +38,25 @@ func (a *App) begin() {
 	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
 }
 
-// choose opens the folder's newest lead, or fills the start screen in.
+// choose opens the folder's newest lead, or fills the start screen in. What was written
+// before goes to the bot that is opened.
 func (a *App) choose() {
 	if a.session != nil {
 		return
 	}
+	st := a.start
+	a.opens()
+	if a.session == nil || st.compose.e().Empty() {
+		return
+	}
+	e := a.session.compose.e()
+	e.SetDraft(e.Draft().After(st.compose.e().Draft()))
+	if st.due {
+		a.send(delivery{})
+	}
+}
+
+func (a *App) opens() {
 	page, broken, err := a.o.Book.Read()
 	if err != nil {
 		a.notes.fail(err)
