@@ -248,6 +248,9 @@ func (a *app) newLead(w *around, kind lead.Kind) (screen.NewLead, error) {
 	if err := now.readState(); err != nil {
 		return screen.NewLead{}, err
 	}
+	if err := now.askedAbout(); err != nil {
+		return screen.NewLead{}, err
+	}
 	return now.newLead(kind)
 }
 

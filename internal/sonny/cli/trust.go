@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"agent/internal/place"
 	"agent/internal/sonny/config"
@@ -47,6 +49,23 @@ func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool,
 		w.notices = append(w.notices, *notice)
 	}
 	return true, err
+}
+
+// askedAbout refuses a folder that has files of its own by now, about which the person was
+// not asked when it was opened: an agent may have written them meanwhile.
+func (w *around) askedAbout() error {
+	if w.own || w.config.TrustFolders == "always" {
+		return nil
+	}
+	files := folderFiles(w.folder.Path, w.folder.Repo.Top, place.Real(filepath.Dir(w.agent)))
+	if len(files) == 0 {
+		return nil
+	}
+	answer, _, err := config.TrustOf(w.trustFile(), w.folder.Path)
+	if err == nil && answer == nil {
+		err = fmt.Errorf("the folder has files by now that agents read as instructions (%s): leave Sonny and open it again, and you are asked about them", strings.Join(files[:min(3, len(files))], ", "))
+	}
+	return err
 }
 
 // maxFolderFiles bounds how many files of a folder are looked at.

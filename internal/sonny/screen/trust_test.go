@@ -58,6 +58,20 @@ func TestFolderTrust(t *testing.T) {
 		}
 	})
 
+	t.Run("files that came while the screen was open are in no lead that is made then", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t, asks)
+		dir := h.Repo("demo", map[string]string{"a.txt": "x"})
+		s := open(h, dir)
+		s.WaitFor("makes one: demo.lead")
+		h.Write("demo/AGENTS.md", "Say ahoy.\n")
+		send(s, "say: x")
+		wants(t, s, "AGENTS.md", "leave Sonny and open it again", "› say: x")
+		if n := len(bots(t, h)); n != 0 {
+			t.Errorf("%d bots", n)
+		}
+	})
+
 	t.Run("leaving leaves nothing", func(t *testing.T) {
 		t.Parallel()
 		h := sonnytest.Fresh(t, asks)
