@@ -85,7 +85,7 @@ func (a *app) report(err error) int {
 	case errors.As(err, &silent):
 		return int(silent)
 	}
-	e := coded(err)
+	e := advised(coded(err))
 	if a.json {
 		line, _ := json.Marshal(struct {
 			Error  protocol.Code `json:"error"`
@@ -99,6 +99,19 @@ func (a *app) report(err error) int {
 		return status
 	}
 	return exitFailed
+}
+
+// fullDisk is the whole detail of storage_error where there was no room.
+const fullDisk = "sqlite_primary=13 sqlite_extended=13"
+
+// advised adds to a failure of the store what a person can do about it.
+func advised(e *protocol.Error) *protocol.Error {
+	if e.Code != protocol.StorageError || e.Detail != fullDisk {
+		return e
+	}
+	told := *e
+	told.Detail = "disk full: make room where the store is, then try again (" + fullDisk + ")"
+	return &told
 }
 
 // coded gives every failure a code. Those of other packages carry theirs; cobra's are

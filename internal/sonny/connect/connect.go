@@ -72,7 +72,8 @@ func Open(ctx context.Context, o Options) (*Link, error) {
 		return nil, err
 	}
 	if o.Companions != nil && link.Ready.Has("companions") {
-		if _, err := c.SetCompanions(ctx, o.Companions); err != nil {
+		// With a full disk the list stays as it was, and all that needs no room goes on.
+		if _, err := c.SetCompanions(ctx, o.Companions); err != nil && !errors.Is(err, protocol.StorageError) {
 			c.Close()
 			return nil, err
 		}
