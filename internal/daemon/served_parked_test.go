@@ -256,7 +256,8 @@ func TestServedRaces(t *testing.T) {
 				c.Bot, c.Turn, c.CallID, lease.Lease))
 		}
 		var w protocol.Waited
-		k.ask(&w, "wait", fmt.Sprintf(`"handles":["turn:p%d/%d","turn:p%d/%d"]`, 0, calls[0].Turn, bots-1, calls[bots-1].Turn))
+		first, last := calls[0], calls[bots-1] // in the order in which they came, which need not be that of the bots
+		k.ask(&w, "wait", fmt.Sprintf(`"handles":["turn:%s/%d","turn:%s/%d"]`, first.Bot, first.Turn, last.Bot, last.Turn))
 		for h, v := range w.Results {
 			if v.Turn == nil || v.Turn.Text != "got ok" {
 				t.Errorf("%s: %+v", h, v)
