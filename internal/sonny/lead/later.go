@@ -118,7 +118,14 @@ func SendLater(ctx context.Context, c *client.Client, sonny, store, bot string) 
 	var failed []error
 	for _, e := range entries {
 		l, err := readLater(filepath.Join(laterDir(sonny), e.Name()))
-		if err != nil || l.Store != store || bot != "" && l.Bot != bot {
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it was sent meanwhile
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if l.Store != store || bot != "" && l.Bot != bot {
 			continue
 		}
 		switch _, err := c.Configure(ctx, l.Change()); {

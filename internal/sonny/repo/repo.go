@@ -205,7 +205,10 @@ func (r Repo) Own(ctx context.Context, args ...string) error {
 func (r Repo) hooksInCheckout(ctx context.Context) bool {
 	out, err := r.read(ctx, maxPath, "config", "--type=path", "--get-all", "core.hooksPath")
 	set := strings.Split(out, "\n") // the last is that of every careful command
-	if err != nil || len(set) < 2 {
+	if err != nil {
+		return true // where they are is not known
+	}
+	if len(set) < 2 {
 		return false
 	}
 	dir := set[len(set)-2]
