@@ -105,6 +105,37 @@ func TestTheAutomaticRow(t *testing.T) {
 		}
 	})
 
+	t.Run("the approver is back, and the footer says no more that it is down", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("demo.lead")
+		served(t, h)
+		d := daemonOf(t, h)
+		list, err := d.Companions(d.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		companions(t, h, "[]")
+		h.Until("no approver", func() bool {
+			stats, err := d.Stats(d.ctx)
+			return err == nil && len(stats.Approvers) == 0
+		})
+		send(s, "sh: until [ -e release ]; do sleep 0.1; done")
+		s.WaitFor("approver down")
+		var specs []protocol.CompanionSpec
+		for _, c := range list {
+			specs = append(specs, protocol.CompanionSpec{Name: c.Name, Command: c.Command})
+		}
+		if _, err := d.SetCompanions(d.ctx, specs); err != nil {
+			t.Fatal(err)
+		}
+		served(t, h)
+		h.Write("demo/release", "")
+		s.WaitFor("✔ done")
+		s.Until("no word of it", func(screen string) bool { return !strings.Contains(screen, "approver down") })
+	})
+
 	t.Run("SO-22 a call that nobody judged expires, and the turn goes on", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t)
