@@ -222,9 +222,11 @@ func TestTheAutomaticRow(t *testing.T) {
 }
 
 // fourCalls is the script with a prompt more, at which the model makes four calls,
-// whatever comes of them.
+// whatever comes of them, and says much, slowly: on a busy machine the fourth may be denied
+// before the turn is ended.
 func fourCalls() string {
 	call := `{"calls": [{"tool": "shell", "arguments": {"command": "${1}", "sandbox_permissions": "require_escalated", "justification": "The person asked for this command."}}]}, `
-	entry := `{"match": {"regex": "^esc4: (.+)$"}, "repeat_last": true, "steps": [` + strings.Repeat(call, 4) + `{"text": "gave up"}]},`
+	entry := `{"match": {"regex": "^esc4: (.+)$"}, "repeat_last": true, "steps": [` + strings.Repeat(call, 4) +
+		`{"text": "` + strings.Repeat("on and ", 500) + `on", "pace_ms": 20}]},`
 	return strings.Replace(sonnytest.Script, `"scripts": [`, `"scripts": [`+entry, 1)
 }
