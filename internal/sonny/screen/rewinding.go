@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 	"agent/protocol"
@@ -112,7 +113,7 @@ func (p *rewindPanel) confirm(a *App, c *cells.Cell, room *snapshot.Room, step *
 	}
 	q := &question{text: words + ".", yes: func(a *App) { a.failing(p.rewind(a, c)) }}
 	if step != nil {
-		q.text += fmt.Sprintf(" %s changed since: f puts them back too (not those that git ignores, nor any outside the folder).", plural(len(step.Changes), "file", "files"))
+		q.text += fmt.Sprintf(" %s changed since: f puts them back too (not those that git ignores, nor any outside the folder).", human.Count(len(step.Changes), "file", "files"))
 		q.more = map[string]func(*App){"f": func(a *App) {
 			a.goStep(room, step, true)
 			a.failing(p.rewind(a, c))
@@ -210,7 +211,7 @@ func (a *App) makeLike(s *session, prompt string, stop bool) error {
 		a.world.Put(*bot)
 		a.forks[bot.ID] = of
 		a.openSession(bot.Name, bot.ID)
-		a.session.compose.set(prompt)
+		a.session.compose.Set(prompt)
 	})
 	return nil
 }
