@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -60,7 +62,7 @@ func plainChoice(n int, label string) choice { return choice{n: n, label: text.O
 
 // writing is a text that is written in the panel.
 type writing struct {
-	composer
+	edit.Field
 	label string
 	wrong string // of what was taken last
 	take  func(a *App, words string) error
@@ -175,7 +177,7 @@ func (p *answers) settle(a *App, why string) {
 		p.focused, p.wide, p.pinned = false, false, ""
 	case was == "":
 		p.closing = ""
-		p.focused = a.panel == nil && a.composing().empty() && a.o.Now().Sub(a.lastKey) >= quietBefore
+		p.focused = a.panel == nil && a.composing().Empty() && a.o.Now().Sub(a.lastKey) >= quietBefore
 	}
 }
 
@@ -406,15 +408,15 @@ func (p *answers) write(a *App, k term.Key) {
 	f := p.field
 	switch k.Name {
 	case "enter":
-		if err := f.take(a, f.text()); err != nil {
-			f.wrong = detailOf(err)
+		if err := f.take(a, f.Text()); err != nil {
+			f.wrong = human.Detail(err)
 		} else if p.field == f {
 			p.field = nil
 		}
 	case "esc":
 		p.field = nil
 	default:
-		f.key(a.o.Keys, k)
+		f.Key(a.o.Keys, k.Name, k.Text)
 	}
 }
 
@@ -422,7 +424,7 @@ func (p *answers) write(a *App, k term.Key) {
 // composer's.
 func (p *answers) paste(a *App, s string) bool {
 	if p.focused && p.field != nil && !p.swallows(a) {
-		p.field.e().Paste(s)
+		p.field.Editor().Paste(s)
 		return true
 	}
 	if p.focused {

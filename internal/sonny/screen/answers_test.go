@@ -116,7 +116,7 @@ func TestKeysAreSwallowed(t *testing.T) {
 		b.pass(349 * time.Millisecond)
 		b.press("1") // each one begins the period anew
 	}
-	if q.picked != "" || !b.composing().empty() {
+	if q.picked != "" || !b.composing().Empty() {
 		t.Fatalf("SO-14 F17 a swallowed key decided %q or was written", q.picked)
 	}
 	b.pass(350 * time.Millisecond)
@@ -218,7 +218,7 @@ func TestAQuestionThatIsAnsweredElsewhere(t *testing.T) {
 	b.pass(time.Second)
 	b.answers.drop(b.App, "q", "answered by Ada")
 	b.press("1")
-	if q.picked != "" || !b.composing().empty() {
+	if q.picked != "" || !b.composing().Empty() {
 		t.Errorf("SO-19 the late key decided %q or was written", q.picked)
 	}
 	if n := b.notes.current(); n == nil || n.line != "too late: answered by Ada" {
@@ -226,8 +226,8 @@ func TestAQuestionThatIsAnsweredElsewhere(t *testing.T) {
 	}
 	b.pass(350 * time.Millisecond)
 	b.press("1")
-	if b.composing().text() != "1" {
-		t.Errorf("the composer has %q", b.composing().text())
+	if b.composing().Text() != "1" {
+		t.Errorf("the composer has %q", b.composing().Text())
 	}
 }
 
@@ -292,8 +292,8 @@ func TestWordsForAVerdict(t *testing.T) {
 	b.pass(time.Second)
 	b.answers.focus(b.App)
 	b.input(term.Paste{Text: "1"})
-	if q.picked != "" || b.composing().text() != "1" || b.answers.focused {
-		t.Errorf("F17 a paste that was meant for the message: %q, %q", q.picked, b.composing().text())
+	if q.picked != "" || b.composing().Text() != "1" || b.answers.focused {
+		t.Errorf("F17 a paste that was meant for the message: %q, %q", q.picked, b.composing().Text())
 	}
 }
 
@@ -400,7 +400,7 @@ func TestAQuestionOfABot(t *testing.T) {
 			t.Fatalf("%s: F17 a swallowed key answered %+v", c.name, r)
 		default:
 		}
-		b.composing().clear()
+		b.composing().Clear()
 		b.answers.focus(b.App)
 		b.pass(time.Second)
 		b.press(c.press...)

@@ -27,7 +27,7 @@ func (p *answers) rows(a *App, w, h int) []text.Line {
 	}
 	deaf := a.o.Now().Before(p.guard.until) && p.focused
 	foot := p.choices(s, w, deaf, true)
-	out := []text.Line{titledRule(cells.OneLine(s.title), count, w)}
+	out := []text.Line{text.Titled(cells.OneLine(s.title), count, w)}
 	room := h - leastTranscript - len(out) - len(foot)
 	if p.whole || room < leastBody { // the question is what the person needs to read now
 		foot = p.choices(s, w, deaf, room >= leastBody)
@@ -89,7 +89,7 @@ func (p *answers) window(body []text.Line, room int) []text.Line {
 // They are dim for as long as no key is taken.
 func (p *answers) choices(s sheet, w int, deaf, wraps bool) (out []text.Line) {
 	if p.field != nil {
-		line, _ := p.field.line("  "+p.field.label+"  ", w)
+		line, _ := p.field.Line("  "+p.field.label+"  ", w)
 		out = append(out, line)
 		if p.field.wrong != "" {
 			out = append(out, wrapped(cells.OneLine(p.field.wrong), text.Fail, w)...)
@@ -139,7 +139,7 @@ func (p *answers) caret(w int) (x, up int, shown bool) {
 	if !p.focused || p.field == nil {
 		return 0, 0, false
 	}
-	_, x = p.field.line("  "+p.field.label+"  ", w)
+	_, x = p.field.Line("  "+p.field.label+"  ", w)
 	up = 2
 	if p.field.wrong != "" {
 		up += len(wrapped(cells.OneLine(p.field.wrong), text.Fail, w))

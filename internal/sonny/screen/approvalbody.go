@@ -8,6 +8,7 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -36,7 +37,7 @@ func (q *approval) body(a *App, w int, whole bool) []text.Line {
 	if diff := cells.Changes(c.Name, q.args, w-4); len(diff) > 0 && c.Step == "" {
 		out = append(out, text.Line{})
 		for _, line := range clipped(diff, whole) {
-			out = append(out, text.Line{Spans: append(indent2[:1:1], line.Spans...), End: line.End})
+			out = append(out, text.Line{Spans: append(text.Indent(2), line.Spans...), End: line.End})
 		}
 	}
 	if judged := q.judged(a); judged != "" {
@@ -46,7 +47,7 @@ func (q *approval) body(a *App, w int, whole bool) []text.Line {
 }
 
 func wrapped(s string, role text.Role, w int) []text.Line {
-	return text.Wrap([]text.Span{{Text: s, Role: role}}, text.Frame{Width: w - 2, First: indent2, Rest: indent2})
+	return text.Wrap([]text.Span{{Text: s, Role: role}}, text.Frame{Width: w - 2, First: text.Indent(2), Rest: text.Indent(2)})
 }
 
 // clipped are the first rows, unless all is asked for.
@@ -63,7 +64,7 @@ func (q *approval) facts(a *App) []string {
 	c := q.c
 	folder := ""
 	if b := a.world.Bot(c.Bot); b != nil && b.Record.Workspace != nil {
-		folder = " in " + termsafe.OneLine(tilde(*b.Record.Workspace))
+		folder = " in " + termsafe.OneLine(human.Path(*b.Record.Workspace))
 	}
 	permissions := "runs with all your permissions"
 	if b := a.world.Bot(c.Bot); b != nil && c.Cause == "rule_prompt" && !c.Escalated && b.Record.Sandbox != protocol.SandboxFull {

@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -141,7 +142,7 @@ func (p *contextPanel) make(a *App) (rows []listRow) {
 		}
 		value := fmt.Sprintf("%8s", usage.Short(s.Tokens))
 		if s.Name == "pictures" && p.contents.Pictures > 0 {
-			value += "  " + plural(int(p.contents.Pictures), "picture", "pictures")
+			value += "  " + human.Count(int(p.contents.Pictures), "picture", "pictures")
 		}
 		say(s.Name, value)
 	}

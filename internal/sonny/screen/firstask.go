@@ -88,10 +88,10 @@ func (q *firstAsk) draw() {
 	w, h := f.Size()
 	c := f.All()
 	c.Put(0, 0, text.Join(text.Span{Text: " sonny", Attr: text.Bold}, text.Span{Text: "  " + q.title}).Cut(w), w)
-	c.Put(0, 1, rule(w), w)
+	c.Put(0, 1, text.Across(w), w)
 	y := 3
 	q.words(func(role text.Role, line string) {
-		for _, l := range text.Wrap([]text.Span{{Text: line, Role: role}}, text.Frame{Width: max(10, w-3), First: indent3, Rest: indent3}) {
+		for _, l := range text.Wrap([]text.Span{{Text: line, Role: role}}, text.Frame{Width: max(10, w-3), First: text.Indent(3), Rest: text.Indent(3)}) {
 			c.Put(0, y, l, w)
 			y++
 		}

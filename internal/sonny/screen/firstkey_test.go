@@ -52,7 +52,7 @@ func (f *first) press(names ...string) (done bool) {
 	return done
 }
 
-func (f *first) paste(key string) { f.field.e().Type(key) }
+func (f *first) paste(key string) { f.field.Editor().Type(key) }
 
 func (f *first) screen() string {
 	frame := term.NewFrame(80, 24)

@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/usage"
 )
@@ -55,7 +56,7 @@ func (a *App) whose(w int) text.Line {
 		case live.HeldUp:
 			words += a.heldWords(b)
 		case live.Working, live.Waiting, live.NeedsYou:
-			words += " " + clock(a.o.Clock().Sub(b.Since))
+			words += " " + human.Clock(a.o.Clock().Sub(b.Since))
 		}
 	}
 	return text.Join(text.Span{Text: cells.OneLine(name), Attr: text.Bold}, text.Span{Text: gap + words, Role: g.role})
@@ -93,12 +94,12 @@ func (a *App) usedFields(w int) []told {
 	if w < narrow || b.Total.Input+b.Total.Output == 0 {
 		return out
 	}
-	in := tokens(b.Total.Input) + " in"
+	in := human.Tokens(b.Total.Input) + " in"
 	if w > wide && b.Total.Cached > 0 {
 		in += fmt.Sprintf(" (%d%% cached)", b.Total.Cached*100/max(1, b.Total.Input))
 	}
 	add(3, text.Dim, in)
-	add(2, text.Dim, tokens(b.Total.Output)+" out")
+	add(2, text.Dim, human.Tokens(b.Total.Output)+" out")
 	if a.o.Usage.NoCost {
 		return out
 	}
@@ -128,7 +129,7 @@ func meterWords(m usage.Meter) string {
 	if share, ok := m.Percent(); ok {
 		return fmt.Sprintf("%d%%", share)
 	}
-	return tokens(m.Tokens)
+	return human.Tokens(m.Tokens)
 }
 
 // withoutLast is fields without the one that goes first.
@@ -151,15 +152,4 @@ func fieldsLine(fields []told) (line text.Line) {
 	}
 	line.Spans = append(line.Spans, text.Span{Text: " "})
 	return line
-}
-
-// tokens is a count as people read it: 412, 18k, 1.2M.
-func tokens(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 999_500:
-		return fmt.Sprintf("%dk", (n+500)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }

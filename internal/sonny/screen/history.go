@@ -9,6 +9,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -21,8 +22,8 @@ type sentHistory struct {
 // historyKeys walk through what was sent, and search it (sonny.md 10.1).
 var historyKeys = feature{
 	actions: map[string]func(*App){
-		"history_older":  func(a *App) { a.composing().e().Older(a.nthSent) },
-		"history_newer":  func(a *App) { a.composing().e().Newer(a.nthSent) },
+		"history_older":  func(a *App) { a.composing().Editor().Older(a.nthSent) },
+		"history_newer":  func(a *App) { a.composing().Editor().Newer(a.nthSent) },
 		"history_search": (*App).searchHistory,
 	},
 	sent: (*App).remember,
@@ -87,7 +88,7 @@ func (a *App) remember(text string) {
 // composer, unsent.
 func (a *App) searchHistory() {
 	a.panel = &listPanel{
-		title: "sent before", filter: &composer{}, typing: true, empty: "nothing that was sent holds this",
+		title: "sent before", filter: &edit.Field{}, typing: true, empty: "nothing that was sent holds this",
 		right: func() string { return fmt.Sprint(len(a.history.list)) },
 		hint:  []string{"Enter take it"},
 		rows: func(a *App) []listRow {
@@ -101,7 +102,7 @@ func (a *App) searchHistory() {
 		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
 			var n int
 			if _, err := fmt.Sscan(r.id, &n); err == nil && n < len(a.history.list) {
-				a.composing().e().SetText(a.history.list[n])
+				a.composing().Editor().SetText(a.history.list[n])
 			}
 			return true
 		}},

@@ -39,7 +39,7 @@ func (f *inlineFront) finished(a *App) (out []text.Line) {
 		if f.session = s; s != nil {
 			f.skip = f.printed[s.id]
 			if f.printed != nil { // another one was open before
-				out = append(out, titledRule(cells.OneLine(called(s)), "", a.w))
+				out = append(out, text.Titled(cells.OneLine(called(s)), "", a.w))
 			}
 		}
 	}
@@ -135,10 +135,10 @@ func (f *inlineFront) region(a *App) *term.Frame {
 		above(regionPart{rows: max(1, room), draw: a.panelRows})
 		return stacked(w, parts)
 	}
-	rows, _, _ := a.main().rows(max(1, w-3), max(1, (room-1)/2))
+	rows, _, _ := a.main().Rows(max(1, w-3), max(1, (room-1)/2))
 	above(regionPart{rows: len(rows), draw: a.composerRows})
 	if room >= 3 {
-		above(regionPart{lines: []text.Line{rule(w)}})
+		above(regionPart{lines: []text.Line{text.Across(w)}})
 	}
 	above(regionPart{lines: tail(a.choiceRows(w), room)})
 	if a.session != nil {

@@ -114,7 +114,7 @@ func (p *bindPanel) hints() []string { return []string{"press the new key", "Esc
 
 func (p *bindPanel) view(_ *App, c term.Canvas) {
 	w, _ := c.Size()
-	c.Put(0, 0, titledRule("a key for "+p.action, "", w), w)
+	c.Put(0, 0, text.Titled("a key for "+p.action, "", w), w)
 	c.Put(2, 2, text.Of(text.Plain, "Press the key, or "+keys.Label(keys.LeaderChord)+" and another. "+keys.Label(p.lead)), w-2)
 }
 

@@ -3,6 +3,7 @@ package screen
 import (
 	"strings"
 
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -29,7 +30,7 @@ type listPanel struct {
 	hint   []string
 
 	at     string // the id of the row at hand
-	filter *composer
+	filter *edit.Field
 	typing bool // the filter has the keyboard
 	top    int
 	asks   *question // asked before something is done; nil
@@ -46,7 +47,7 @@ type listRow struct {
 type question struct {
 	text  string
 	want  string
-	typed composer
+	typed edit.Field
 	yes   func(a *App)
 	no    func(a *App)            // nil: the list stays
 	more  map[string]func(a *App) // other answers, by their keys
@@ -68,10 +69,10 @@ func (p *listPanel) hints() []string {
 // shown are the rows that the filter lets through.
 func (p *listPanel) shown(a *App) []listRow {
 	all := p.rows(a)
-	if p.filter == nil || p.filter.empty() {
+	if p.filter == nil || p.filter.Empty() {
 		return all
 	}
-	words := strings.Fields(strings.ToLower(p.filter.text()))
+	words := strings.Fields(strings.ToLower(p.filter.Text()))
 	var out []listRow
 	for _, r := range all {
 		in := r.match
@@ -118,12 +119,12 @@ func (p *listPanel) view(a *App, c term.Canvas) {
 	if p.right != nil {
 		right = p.right()
 	}
-	c.Put(0, 0, titledRule(p.title, right, w), w)
+	c.Put(0, 0, text.Titled(p.title, right, w), w)
 	y := 2
 	if p.asks != nil {
 		y = p.asks.view(c, y, w)
 	} else if p.filter != nil {
-		line, x := p.filter.line("/ ", w-4)
+		line, x := p.filter.Line("/ ", w-4)
 		c.Put(2, y, line, w-2)
 		if p.typing {
 			c.SetCursor(2+x, y)
@@ -220,7 +221,7 @@ func (p *listPanel) key(a *App, k term.Key) (closed bool) {
 		return p.typed(a, k, rows, at)
 	}
 	if k.Name == "/" {
-		p.filter, p.typing = &composer{}, true
+		p.filter, p.typing = &edit.Field{}, true
 		return false
 	}
 	if k.Name == "esc" && p.filter != nil {
@@ -251,7 +252,7 @@ func (p *listPanel) typed(a *App, k term.Key, rows []listRow, at int) bool {
 	switch k.Name {
 	case "esc":
 		p.typing = false
-		if p.filter.empty() {
+		if p.filter.Empty() {
 			p.filter = nil
 		}
 	case "enter":
@@ -262,7 +263,7 @@ func (p *listPanel) typed(a *App, k term.Key, rows []listRow, at int) bool {
 		if do := p.keys[k.Name]; do != nil && k.Text == "" && k.Name != "backspace" && at >= 0 {
 			return do(a, rows[at])
 		}
-		p.filter.key(a.o.Keys, k)
+		p.filter.Key(a.o.Keys, k.Name, k.Text)
 		p.at = ""
 	}
 	return false
@@ -299,7 +300,7 @@ func (q *question) view(c term.Canvas, y, w int) int {
 		y++
 	}
 	if q.want != "" {
-		line, x := q.typed.line("› ", w-4)
+		line, x := q.typed.Line("› ", w-4)
 		c.Put(2, y, line, w-2)
 		c.SetCursor(2+x, y)
 		y++
@@ -322,12 +323,12 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 		p.asks = nil
 		q.yes(a)
 	case q.want != "" && k.Name == "enter":
-		if q.typed.text() == q.want {
+		if q.typed.Text() == q.want {
 			p.asks = nil
 			q.yes(a)
 		}
 	case q.want != "":
-		q.typed.key(a.o.Keys, k)
+		q.typed.Key(a.o.Keys, k.Name, k.Text)
 	}
 	return false
 }

@@ -6,6 +6,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
@@ -140,7 +141,7 @@ func (a *App) openStatus() {
 			rows = append(rows, listRow{line: text.Join(text.Span{Text: text.Pad(name, 12), Role: text.Dim}, text.Span{Text: cells.OneLine(value)})})
 		}
 		say("sonny", a.o.Version)
-		say("store", tilde(a.o.Store))
+		say("store", human.Path(a.o.Store))
 		if a.lost != nil {
 			say("daemon", "disconnected")
 		}
@@ -150,7 +151,7 @@ func (a *App) openStatus() {
 				running++
 			}
 		}
-		say("working", plural(running, "bot", "bots"))
+		say("working", human.Count(running, "bot", "bots"))
 		b := a.bot()
 		if b == nil {
 			return rows
@@ -159,8 +160,8 @@ func (a *App) openStatus() {
 		say("bot", b.Record.Name+" · "+glyphs[a.state()].word)
 		say("model", b.Record.ModelRef())
 		say("confined", fmt.Sprint(words))
-		say("context", tokens(b.Usage.InputTokens)+" tokens in the newest call, "+tokens(b.Usage.CachedInputTokens)+" of them cached")
-		say("used", tokens(b.Record.InputTokens)+" in, "+tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
+		say("context", human.Tokens(b.Usage.InputTokens)+" tokens in the newest call, "+human.Tokens(b.Usage.CachedInputTokens)+" of them cached")
+		say("used", human.Tokens(b.Record.InputTokens)+" in, "+human.Tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
 		say("turns", a.session.turnWords())
 		return rows
 	}

@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/memory"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -48,8 +49,8 @@ func (a *App) openMemory(words string) error {
 		},
 	}
 	if words != "" {
-		p.filter = &composer{}
-		p.filter.set(words)
+		p.filter = &edit.Field{}
+		p.filter.Set(words)
 	}
 	a.panel = p
 	return nil

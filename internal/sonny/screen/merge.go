@@ -9,6 +9,7 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/diff"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -189,9 +190,9 @@ func (a *App) askRemove(p *listPanel, name string, h *homecoming) {
 }
 
 func (a *App) askFolder(p *listPanel, name string, h *homecoming) {
-	q := &question{text: "Remove its worktree " + tilde(h.tree.Tree.Top) + " too?", yes: func(a *App) { a.askBranch(p, name, h) }}
+	q := &question{text: "Remove its worktree " + human.Path(h.tree.Tree.Top) + " too?", yes: func(a *App) { a.askBranch(p, name, h) }}
 	if n := len(h.state.Uncommitted); n > 0 {
-		q.text += fmt.Sprintf(" %s there would be lost: type %s.", plural(n, "uncommitted path", "uncommitted paths"), name)
+		q.text += fmt.Sprintf(" %s there would be lost: type %s.", human.Count(n, "uncommitted path", "uncommitted paths"), name)
 		q.want = name
 	}
 	p.ask(q)
@@ -204,7 +205,7 @@ func (a *App) askBranch(p *listPanel, name string, h *homecoming) {
 		yes: func(a *App) { a.takeAway(name, h, h.tree.Remove) },
 	}
 	if n := h.state.Unmerged; n > 0 {
-		q.text += fmt.Sprintf(" %s would be lost: type %s.", plural(n, "unmerged commit", "unmerged commits"), name)
+		q.text += fmt.Sprintf(" %s would be lost: type %s.", human.Count(n, "unmerged commit", "unmerged commits"), name)
 		q.want = name
 	}
 	p.ask(q)

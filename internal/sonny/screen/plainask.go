@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/plain"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -72,7 +73,7 @@ func (a *App) questionRows(w int) []text.Line {
 		return nil
 	}
 	s := q.sheet(a, w, true)
-	rows := append([]text.Line{titledRule(cells.OneLine(s.title), "", w)}, s.body...)
+	rows := append([]text.Line{text.Titled(cells.OneLine(s.title), "", w)}, s.body...)
 	for _, c := range s.choices { // whole: below it has one row
 		if c.label.Width() > w-5 {
 			rows = append(rows, wrapped(fmt.Sprintf("%d  %s", c.n, c.label), text.Dim, w)...)
@@ -138,7 +139,7 @@ func (q *approval) inPlain(a *App, out *plain.Question) {
 	c := q.c
 	out.Head, out.Body = c.Bot+" "+wantsWords(c), q.spelled()
 	if b := a.world.Bot(c.Bot); b != nil && b.Record.Workspace != nil {
-		out.Head += " in " + tilde(*b.Record.Workspace)
+		out.Head += " in " + human.Path(*b.Record.Workspace)
 	}
 	if !c.Whole() {
 		out.Body = append(out.Body, "some of it is too long to be shown here: deny what you cannot read")

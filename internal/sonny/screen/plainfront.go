@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/plain"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -168,7 +169,7 @@ func (f *plainFront) earlier(most int, asked bool) {
 	from := max(0, n-most)
 	switch {
 	case from > 0:
-		f.con.Print(fmt.Sprintf(`%s: %s before these are not printed. type "show earlier" for some of them.`, plain.Notice, plural(from, "entry", "entries")))
+		f.con.Print(fmt.Sprintf(`%s: %s before these are not printed. type "show earlier" for some of them.`, plain.Notice, human.Count(from, "entry", "entries")))
 	case asked && n == 0:
 		f.con.Print(plain.Notice + ": all that is loaded was printed. agent history prints the whole of it.")
 	}
@@ -303,7 +304,7 @@ func (f *plainFront) takeBack(a *App) {
 	if a.panel != nil || a.start != nil && a.start.making {
 		return
 	}
-	if now := a.composing().text(); now != "" && now != f.was && now != f.con.Text() {
+	if now := a.composing().Text(); now != "" && now != f.was && now != f.con.Text() {
 		f.con.Drop()
 		f.con.Restore(now)
 		if i := slices.Index(f.sent, now); i >= 0 {
@@ -316,8 +317,8 @@ func (f *plainFront) takeBack(a *App) {
 // keep has the composer hold what the line holds, so that it is kept as a draft is.
 func (f *plainFront) keep(a *App) {
 	f.was = f.con.Text()
-	if c := a.composing(); c.text() != f.was {
-		c.set(f.was)
+	if c := a.composing(); c.Text() != f.was {
+		c.Set(f.was)
 	}
 }
 
@@ -362,7 +363,7 @@ func (f *plainFront) key(a *App, k term.Key) {
 			f.keep(a)
 			return
 		}
-		a.composing().clear()
+		a.composing().Clear()
 		a.ctrlC(leaving)
 	case k.Name == "ctrl+z":
 		f.con.Newline()
@@ -404,7 +405,7 @@ func (f *plainFront) chord(a *App, k term.Key) bool {
 
 // line does what a line says that Enter has finished.
 func (f *plainFront) line(a *App, done plain.Typed) {
-	a.composing().clear()
+	a.composing().Clear()
 	f.was = ""
 	switch {
 	case a.panel != nil:
@@ -443,7 +444,7 @@ func (f *plainFront) send(a *App, line string) {
 	if !isCommand {
 		f.echoes(line)
 	}
-	if e := a.composing().e(); isCommand && !strings.Contains(line, "\n") {
+	if e := a.composing().Editor(); isCommand && !strings.Contains(line, "\n") {
 		e.Type(line[:1]) // typed first, it is a command
 		e.Type(line[1:])
 	} else {

@@ -7,6 +7,7 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/sonny/plain"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
 )
 
@@ -52,7 +53,7 @@ func panelLines(a *App) []string {
 	switch p := a.panel.(type) {
 	case *inputPanel:
 		out := []string{plain.Needs + ": " + termsafe.OneLine(p.title) + ". type it, then Enter. an empty line leaves it as it is."}
-		if text := p.field.text(); text != "" {
+		if text := p.field.Text(); text != "" {
 			out = append(out, "  now: "+termsafe.OneLine(text))
 		}
 		return out
@@ -75,8 +76,8 @@ func listLines(a *App, p *listPanel) []string {
 		return append(out, "  type y for yes, then Enter. an empty line means no.")
 	}
 	out := []string{"list: " + termsafe.OneLine(p.title)}
-	if p.filter != nil && !p.filter.empty() {
-		out[0] += ", those with " + termsafe.OneLine(p.filter.text())
+	if p.filter != nil && !p.filter.Empty() {
+		out[0] += ", those with " + termsafe.OneLine(p.filter.Text())
 	}
 	n := 0
 	for _, r := range p.shown(a) {
@@ -119,7 +120,7 @@ func (p *spokenPanel) line(a *App, line string) {
 	}
 	switch at := a.panel.(type) {
 	case *inputPanel:
-		at.field.set(line)
+		at.field.Set(line)
 		p.press(a, term.Key{Name: name("enter", line == "")})
 	case lister:
 		p.listLine(a, at.asList(), line)
@@ -149,7 +150,7 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 		case line == "":
 			p.press(a, term.Key{Name: "esc"})
 		case q.want != "":
-			q.typed.set(line)
+			q.typed.Set(line)
 			p.press(a, term.Key{Name: "enter"})
 		default:
 			p.press(a, term.Key{Name: strings.ToLower(line[:1])})
@@ -157,8 +158,8 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 		return
 	}
 	if filter, ok := strings.CutPrefix(line, "/"); ok {
-		l.filter, l.typing = &composer{}, false
-		l.filter.set(strings.TrimSpace(filter))
+		l.filter, l.typing = &edit.Field{}, false
+		l.filter.Set(strings.TrimSpace(filter))
 		return
 	}
 	l.typing = false

@@ -166,8 +166,8 @@ func (a *App) editQueued(s *session, n int) {
 		return
 	}
 	a.takeOut(s, n, func(out []message) []message {
-		s.editing = &lineEdit{number: n, out: out, before: s.compose.e().Draft()}
-		s.compose.e().SetDraft(out[0].draft)
+		s.editing = &lineEdit{number: n, out: out, before: s.compose.Editor().Draft()}
+		s.compose.Editor().SetDraft(out[0].draft)
 		return nil
 	})
 }
@@ -184,7 +184,7 @@ func (a *App) editHeld(s *session) {
 // withheld. An empty one is dropped.
 func (a *App) edited() {
 	s := a.at()
-	m := messageOf(s.compose.e().Draft())
+	m := messageOf(s.compose.Editor().Draft())
 	if !m.empty() && !a.goes(&s.compose, m) {
 		return
 	}
@@ -203,9 +203,9 @@ func (a *App) unedited(s *session) { a.endEdit(s, s.editing.out) }
 func (a *App) endEdit(s *session, list []message) {
 	before := s.editing.before
 	s.editing = nil
-	s.compose.e().Sent()
+	s.compose.Editor().Sent()
 	if !before.Empty() {
-		s.compose.e().SetDraft(before)
+		s.compose.Editor().SetDraft(before)
 	}
 	if len(s.held) > 0 { // the turn was interrupted meanwhile: what was in line waits for the person
 		s.held = append(s.held, list...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -110,7 +111,7 @@ func (a *App) railGo(name string) {
 	a.rail.fresh(a)
 	if i, ok := a.rail.index[name]; ok {
 		if g := a.rail.rows[i].group; g != nil && g.Folder != a.o.Folder.Path {
-			a.notes.say("it works in " + tilde(g.Folder))
+			a.notes.say("it works in " + human.Path(g.Folder))
 		}
 	}
 	if a.session != nil && a.session.bot == name {
@@ -145,8 +146,8 @@ func (p *railPanel) near(a *App) (out []listRow) {
 // listed are those rows as the rail has them, and the first one's place in all.
 func (p *railPanel) listed(a *App) (rows []railRow, from int) {
 	a.rail.fresh(a)
-	if p.filter != nil && !p.filter.empty() {
-		return a.rail.through(p.filter.text()), 0
+	if p.filter != nil && !p.filter.Empty() {
+		return a.rail.through(p.filter.Text()), 0
 	}
 	return a.rail.around(p.at)
 }
@@ -183,8 +184,8 @@ func (p *railPanel) key(a *App, k term.Key) bool {
 func (p *railPanel) toEnd(a *App, last bool) {
 	a.rail.fresh(a)
 	rows := a.rail.rows
-	if p.filter != nil && !p.filter.empty() {
-		rows = a.rail.through(p.filter.text())
+	if p.filter != nil && !p.filter.Empty() {
+		rows = a.rail.through(p.filter.Text())
 	}
 	rows = slices.Clone(rows)
 	if last {
@@ -241,7 +242,7 @@ func (p *railPanel) columnHead(c term.Canvas) {
 		c.Put(1, 0, text.Of(text.Dim, p.title), w-1)
 		return
 	}
-	line, x := p.filter.line("/ ", w-2)
+	line, x := p.filter.Line("/ ", w-2)
 	c.Put(1, 0, line, w-1)
 	if p.typing {
 		c.SetCursor(1+x, 0)

@@ -8,6 +8,8 @@ import (
 
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/diff"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -33,7 +35,7 @@ type reviewPanel struct {
 	split          *bool // as the person chose; nil: by the width
 	wrap           bool
 	notes          []reviewNote
-	writing        *composer // a note; nil for none
+	writing        *edit.Field // a note; nil for none
 	sending        bool
 	laid           laidDiff
 }
@@ -82,7 +84,7 @@ func (p *reviewPanel) view(a *App, c term.Canvas) {
 	if a.branch != "" {
 		right = cells.OneLine(a.branch)
 	}
-	c.Put(0, 0, titledRule("review of "+cells.OneLine(p.s.name()), right, w), w)
+	c.Put(0, 0, text.Titled("review of "+cells.OneLine(p.s.name()), right, w), w)
 	if w >= mediumScreen {
 		p.side(c.Sub(0, 1, filesWidth, h-1))
 		for y := 1; y < h; y++ {
@@ -104,7 +106,7 @@ func (p *reviewPanel) headline() text.Line {
 		return text.Of(text.Dim, "reading…")
 	}
 	added, removed := p.set.counts()
-	files := plural(len(p.set.files), "file", "files")
+	files := human.Count(len(p.set.files), "file", "files")
 	if p.set.more > 0 {
 		files += fmt.Sprintf(" and %d more", p.set.more)
 	}
@@ -120,7 +122,7 @@ func (p *reviewPanel) strip(c term.Canvas) {
 		line = text.Line{Spans: append([]text.Span{{Text: p.scopes[p.scope].label + "  ", Role: text.Accent}}, line.Spans...)}
 	}
 	if len(p.notes) > 0 {
-		line.Spans = append(line.Spans, text.Span{Text: "  " + plural(len(p.notes), "note", "notes"), Role: text.Warn})
+		line.Spans = append(line.Spans, text.Span{Text: "  " + human.Count(len(p.notes), "note", "notes"), Role: text.Warn})
 	}
 	c.Put(1, 0, line.Cut(w-2), w-2)
 }
@@ -231,7 +233,7 @@ func (p *reviewPanel) diff(c term.Canvas) {
 		c.Put(1, y, v.Lines[i], w-2)
 		y++
 		if i == p.row && p.writing != nil {
-			line, x := p.writing.line(fmt.Sprintf("▎ note on line %d: ", lineOf(v, i)), w-4)
+			line, x := p.writing.Line(fmt.Sprintf("▎ note on line %d: ", lineOf(v, i)), w-4)
 			c.Put(3, y, line, w-4)
 			c.SetCursor(3+x, y)
 			y++
@@ -348,7 +350,7 @@ func (p *reviewPanel) act(a *App, name string) {
 		}
 	case "review_note":
 		if lineOf(v, p.row) > 0 {
-			p.writing = &composer{}
+			p.writing = &edit.Field{}
 		}
 	case "review_send":
 		p.send(a)
@@ -397,12 +399,12 @@ func (p *reviewPanel) noteKey(a *App, k term.Key) {
 	case "esc":
 		p.writing = nil
 	case "enter":
-		if words := strings.TrimSpace(p.writing.text()); words != "" {
+		if words := strings.TrimSpace(p.writing.Text()); words != "" {
 			p.notes = append(p.notes, p.noteOn(p.row, words))
 		}
 		p.writing = nil
 	default:
-		p.writing.key(a.o.Keys, k)
+		p.writing.Key(a.o.Keys, k.Name, k.Text)
 	}
 }
 

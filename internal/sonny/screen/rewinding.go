@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 	"agent/protocol"
@@ -115,9 +116,9 @@ func (p *rewindPanel) confirm(a *App, c *cells.Cell, room *snapshot.Room, step *
 	switch {
 	case step == nil:
 	case p.s.working(a):
-		q.text += " " + plural(len(step.Changes), "file", "files") + " changed since and stay as they are: a turn runs that may be writing them."
+		q.text += " " + human.Count(len(step.Changes), "file", "files") + " changed since and stay as they are: a turn runs that may be writing them."
 	default:
-		q.text += " " + plural(len(step.Changes), "file", "files") + " changed since, which f shows, to put them back too."
+		q.text += " " + human.Count(len(step.Changes), "file", "files") + " changed since, which f shows, to put them back too."
 		q.tells = []string{"f the files too"}
 		q.more = map[string]func(*App){"f": func(a *App) { a.panel = p.files(c, room, step) }}
 	}
@@ -230,7 +231,7 @@ func (a *App) makeLike(s *session, prompt string, stop bool) error {
 		a.world.Put(*bot)
 		a.forks[bot.ID] = of
 		a.openSession(bot.Name, bot.ID)
-		a.session.compose.set(prompt)
+		a.session.compose.Set(prompt)
 	})
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -64,7 +65,7 @@ func (a *App) pickRow() {
 			if tasks {
 				box = "[x]"
 			}
-			return []text.Line{text.Of(text.Dim, fmt.Sprintf("%s also its %s (t)", box, plural(n, "task", "tasks")))}
+			return []text.Line{text.Of(text.Dim, fmt.Sprintf("%s also its %s (t)", box, human.Count(n, "task", "tasks")))}
 		},
 		keys: map[string]func(*App, listRow) bool{
 			"t": func(*App, listRow) bool { tasks = !tasks; return false },

@@ -67,7 +67,7 @@ func (r *ruleChoice) own(a *App, action string) {
 		r.reach = r.reach.Other()
 	case "approve_words":
 		f := &writing{label: "the rule's words", take: func(_ *App, typed string) error { return r.edited(typed) }}
-		f.set(r.text())
+		f.Set(r.text())
 		a.answers.field = f
 	}
 }

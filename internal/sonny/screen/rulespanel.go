@@ -7,6 +7,7 @@ import (
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -123,7 +124,7 @@ func (p *rulesPanel) written(a *App, r listRow) (allow.Rule, allow.Reach, bool) 
 	}
 	out, reach, ok := allow.Written(rule)
 	if !ok {
-		a.notes.say(rule.File + " in " + tilde(a.o.Rules.Rules) + " is yours to edit; a rule is changed here where Sonny wrote it")
+		a.notes.say(rule.File + " in " + human.Path(a.o.Rules.Rules) + " is yours to edit; a rule is changed here where Sonny wrote it")
 	}
 	return out, reach, ok
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"agent/internal/place"
@@ -13,6 +12,7 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
@@ -522,22 +522,15 @@ func (a *App) sessionLoaded(s *session) {
 	}
 	if prompt := a.o.Prompt; prompt != "" && s == a.session {
 		a.o.Prompt = ""
-		s.compose.set(prompt)
+		s.compose.Set(prompt)
 		a.send(delivery{})
 	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // turnWords say how many turns the bot has had; of a long history the part that is
 // loaded counts.
 func (s *session) turnWords() string {
-	words := plural(len(s.about), "turn", "turns")
+	words := human.Count(len(s.about), "turn", "turns")
 	if !s.whole {
 		words = "at least " + words
 	}

@@ -93,7 +93,7 @@ func BenchmarkKey(b *testing.B) {
 				a.key(term.Key{Name: "x", Text: "x"})
 				a.draw()
 				if i%100 == 99 {
-					a.composing().clear()
+					a.composing().Clear()
 				}
 			}
 		})

@@ -13,17 +13,14 @@ import (
 // What a model or a file says stands beside what Sonny says, and may be written so as to
 // look like it. So each row of such a text begins with a bar, also where a row goes on
 // only because the window is narrow: a row without one is Sonny's.
-var (
-	indent4 = []text.Span{{Text: "    ", Chrome: true}}
-	barred  = []text.Span{{Text: "  │ ", Role: text.Dim, Chrome: true}}
-)
+var barred = []text.Span{{Text: "  │ ", Role: text.Dim, Chrome: true}}
 
 // plainBar is the bar of the plain mode, which has no boxes.
 const plainBar = "| "
 
 // quoted is a text of somebody else's after Sonny's word for it.
 func quoted(label, s string, role text.Role, w int) []text.Line {
-	return text.Wrap([]text.Span{{Text: label + termsafe.OneLine(s), Role: role}}, text.Frame{Width: w - 2, First: indent2, Rest: barred})
+	return text.Wrap([]text.Span{{Text: label + termsafe.OneLine(s), Role: role}}, text.Frame{Width: w - 2, First: text.Indent(2), Rest: barred})
 }
 
 // part is a piece of what is asked about.
@@ -38,11 +35,11 @@ func (p part) lines(w int, whole bool) (out []text.Line) {
 		return text.Wrap([]text.Span{{Text: termsafe.OneLine(s), Attr: text.Bold}}, text.Frame{Width: w - 2, First: first, Rest: barred})
 	}
 	if p.head != "" {
-		out = clipped(wrap(p.head, indent4), whole)
+		out = clipped(wrap(p.head, text.Indent(4)), whole)
 	}
 	first := barred
 	if p.head == "" && len(p.rows) == 1 { // nothing stands beside it yet
-		first = indent4
+		first = text.Indent(4)
 	}
 	var rows []text.Line
 	for _, row := range p.rows {

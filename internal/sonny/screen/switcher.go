@@ -10,6 +10,8 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -37,7 +39,7 @@ const maxSwitched = 200
 // openSwitcher lists every bot, to be found by typing.
 func (a *App) openSwitcher() {
 	p := &listPanel{
-		name: "switcher", title: "go to", filter: &composer{}, typing: true, empty: "no bot is called so",
+		name: "switcher", title: "go to", filter: &edit.Field{}, typing: true, empty: "no bot is called so",
 		hint: []string{"Enter open", "Alt+Enter beside"},
 	}
 	p.rows = func(a *App) []listRow {
@@ -77,7 +79,7 @@ func botRow(a *App, b *live.Bot) listRow {
 	g := glyphs[b.State(false)]
 	folder := ""
 	if b.Record.Workspace != nil {
-		folder = tilde(*b.Record.Workspace)
+		folder = human.Path(*b.Record.Workspace)
 	}
 	line := text.Join(
 		text.Span{Text: text.Pad(cells.OneLine(b.Record.Name), 30) + " "},
@@ -150,8 +152,8 @@ func (a *App) openSessions(filter string) {
 	}
 	p.free = map[string]func(*App){"session_archived": func(*App) { p.archived = !p.archived }}
 	if filter != "" {
-		p.filter = &composer{}
-		p.filter.set(filter)
+		p.filter = &edit.Field{}
+		p.filter.Set(filter)
 		p.typing = true
 	}
 	a.panel = p
@@ -250,7 +252,7 @@ func sessionRow(a *App, f lead.Found) listRow {
 
 func (p *sessionsPanel) folderOf(a *App, r listRow) []text.Line {
 	if f := p.of(a, r); f != nil {
-		return []text.Line{text.Of(text.Dim, cells.OneLine(tilde(f.Folder)))}
+		return []text.Line{text.Of(text.Dim, cells.OneLine(human.Path(f.Folder)))}
 	}
 	return nil
 }
@@ -297,7 +299,7 @@ func (p *sessionsPanel) open(a *App, r listRow) bool {
 		return false
 	}
 	if f.Folder != a.o.Folder.Path {
-		a.notes.say("it works in " + tilde(f.Folder))
+		a.notes.say("it works in " + human.Path(f.Folder))
 	}
 	a.openSession(f.Record.Name, f.Record.ID)
 	return true

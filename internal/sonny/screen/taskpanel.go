@@ -8,6 +8,7 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -44,7 +45,7 @@ func (a *App) openTasks() {
 			if t == nil || t.Record.Workspace == nil {
 				return nil
 			}
-			return []text.Line{text.Of(text.Dim, cells.OneLine(tilde(*t.Record.Workspace)))}
+			return []text.Line{text.Of(text.Dim, cells.OneLine(human.Path(*t.Record.Workspace)))}
 		},
 	}
 	p.keys = map[string]func(*App, listRow) bool{
@@ -62,7 +63,7 @@ func taskRow(a *App, t *live.Bot) listRow {
 	g := glyphs[t.State(false)]
 	took := ""
 	if t.Turn != 0 {
-		took = clock(a.o.Clock().Sub(t.Since))
+		took = human.Clock(a.o.Clock().Sub(t.Since))
 	}
 	branch := "-"
 	if t.Record.Workspace != nil && strings.Contains(*t.Record.Workspace, "/worktrees/") {

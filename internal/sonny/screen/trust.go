@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -44,7 +45,7 @@ func (q *Trust) Ask(ctx context.Context) (Verdict, error) {
 }
 
 func (q *Trust) words(say func(text.Role, string)) {
-	say(text.Plain, cells.OneLine(tilde(q.Folder))+" brings files that agents read as instructions:")
+	say(text.Plain, cells.OneLine(human.Path(q.Folder))+" brings files that agents read as instructions:")
 	say(text.Plain, "")
 	for i, name := range q.Files {
 		if i == maxListed {

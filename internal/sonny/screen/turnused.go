@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/usage"
 )
 
@@ -42,11 +43,11 @@ func (a *App) tellUsed(tr *cells.Transcript, turns []usage.Turn) {
 // turnWords are a turn's tokens, cost, rounds and time.
 func (a *App) turnWords(t usage.Turn) string {
 	part := usage.PartOf(a.o.Usage.Prices, t)
-	words := []string{tokens(t.Input) + " in, " + tokens(t.Output) + " out"}
+	words := []string{human.Tokens(t.Input) + " in, " + human.Tokens(t.Output) + " out"}
 	if !a.o.Usage.NoCost {
 		words = append(words, part.Sum.CostBrief())
 	}
-	words = append(words, plural(int(t.Rounds), "round", "rounds"))
+	words = append(words, human.Count(int(t.Rounds), "round", "rounds"))
 	if t.Over {
 		words = append(words, cells.Span(t.Ended.Sub(t.Began)))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 	"agent/protocol"
@@ -114,9 +115,9 @@ func (a *App) goStep(room *snapshot.Room, step *snapshot.Step, back bool) {
 			case err != nil:
 				a.notes.fail(err)
 			case back:
-				a.notes.say(plural(len(step.Changes), "file is", "files are") + " as before; /redo takes that back")
+				a.notes.say(human.Count(len(step.Changes), "file is", "files are") + " as before; /redo takes that back")
 			default:
-				a.notes.say(plural(len(step.Changes), "file is", "files are") + " back")
+				a.notes.say(human.Count(len(step.Changes), "file is", "files are") + " back")
 			}
 			a.readBranch()
 		})

@@ -11,6 +11,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -95,7 +96,7 @@ func (p *usagePanel) make(a *App) (rows []listRow) {
 	tasks := a.tasks()
 	if b := a.bot(); b != nil {
 		if last, ok := ledger.Last(b.Record.ID); ok {
-			add("turn", "this turn", usage.PartOf(prices, last), plural(int(last.Rounds), "round", "rounds"))
+			add("turn", "this turn", usage.PartOf(prices, last), human.Count(int(last.Rounds), "round", "rounds"))
 		}
 		add("session", "this session", ledger.Total(prices, "", b.Record.ID), "")
 		if len(tasks) > 0 {
@@ -202,7 +203,7 @@ func planLines(stats *protocol.Stats, now time.Time) (lines []text.Line) {
 			}
 			words := fmt.Sprintf("%s  %.0f%% used of %s", provider, w.UsedPercent, cells.SpanWords(time.Duration(w.WindowMinutes)*time.Minute))
 			if w.ResetAt > 0 {
-				words += ", anew " + whenWords(now, time.Unix(w.ResetAt, 0))
+				words += ", anew " + human.When(now, time.Unix(w.ResetAt, 0))
 			}
 			lines = append(lines, text.Of(text.Plain, cells.OneLine(words)))
 		}
