@@ -23,6 +23,12 @@ type Key struct {
 // Confining reports whether a wrong value refuses new bots (◆ in sonny.md 20).
 func (k *Key) Confining() bool { return k.loosens != nil }
 
+// IsLive reports whether a change of a setting counts at once; false for a name that is none.
+func IsLive(name string) bool {
+	k := find(ParseKey(name))
+	return k != nil && k.Live
+}
+
 // Must says what a value must be.
 func (k *Key) Must() string { return k.kind.must }
 

@@ -242,7 +242,7 @@ func (a *App) openReview() error {
 	if s == nil || !a.repository(s).There() {
 		return protocol.Fail("failed", "there is no git checkout here to look at")
 	}
-	p := &reviewPanel{s: s, wrap: true}
+	p := &reviewPanel{s: s, wrap: true, diffs: a.o.Diffs}
 	a.panel = p
 	room := a.room(s)
 	do(a, func(context.Context) ([]snapshot.Mark, error) {

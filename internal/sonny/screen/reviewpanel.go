@@ -32,7 +32,8 @@ type reviewPanel struct {
 	failed error
 
 	file, row, top int
-	split          *bool // as the person chose; nil: by the width
+	split          *bool  // as the person chose; nil: by the setting and the width
+	diffs          string // the setting
 	wrap           bool
 	notes          []reviewNote
 	writing        *edit.Field // a note; nil for none
@@ -260,11 +261,15 @@ func (p *reviewPanel) kind() string {
 	return "unified (u split)"
 }
 
+// leastSplit is how wide two columns must be where the person always wants them.
+const leastSplit = 80
+
 // layout lays the file out where it is not yet.
 func (p *reviewPanel) layout(f *diff.File, w int) diff.View {
-	split := diff.CanSplit(w)
+	fits := diff.CanSplit(w) || p.diffs == "split" && w >= leastSplit
+	split := fits && p.diffs != "unified"
 	if p.split != nil {
-		split = split && *p.split
+		split = fits && *p.split
 	}
 	l := &p.laid
 	if l.file == f && l.width == w && l.split == split && l.wrap == p.wrap {

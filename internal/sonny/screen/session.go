@@ -86,7 +86,7 @@ func (a *App) openSession(name string, id int64) {
 }
 
 func newSession(a *App, name string, id int64) *session {
-	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Clock
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
 	s.compose.out = s.out
