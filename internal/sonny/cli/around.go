@@ -115,6 +115,9 @@ func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, erro
 	if err := a.settings(w); err != nil {
 		return w, err
 	}
+	if why := w.folder.Astray; why != "" {
+		w.notices = append(w.notices, config.Notice{Text: "this folder counts as one without git: " + why})
+	}
 	if err := w.readState(); err != nil {
 		return nil, err
 	}

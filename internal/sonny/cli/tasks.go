@@ -484,7 +484,7 @@ func (t *taskDesk) merge(name string, how lead.MergeStrategy, commit, without bo
 			return protocol.Fail("merge_refused", fmt.Sprintf("%s has left %d paths uncommitted (%s); say --commit to commit them there first, or --without-uncommitted",
 				b.Name, len(state.Uncommitted), few(state.Uncommitted)))
 		}
-		if err := tree.CommitAll(t.ctx, "What "+b.Name+" left uncommitted"); err != nil {
+		if err := tree.CommitAll(t.ctx, "What "+b.Name+" left uncommitted", t.bots); err != nil {
 			return err
 		}
 		state.Unmerged++
@@ -492,7 +492,7 @@ func (t *taskDesk) merge(name string, how lead.MergeStrategy, commit, without bo
 	if state.Unmerged == 0 {
 		return t.said(b.Name, "has nothing to merge", map[string]any{"commits": 0})
 	}
-	if err := tree.Merge(t.ctx, how); err != nil {
+	if err := tree.Merge(t.ctx, how, t.bots); err != nil {
 		return err
 	}
 	return t.said(b.Name, "is merged; sonny tasks rm "+name+" --branch removes it", map[string]any{"commits": state.Unmerged})
