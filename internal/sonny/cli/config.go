@@ -188,11 +188,11 @@ func (a *app) configList(defaults bool) error {
 	return errors.Join(a.printJSON(list), err)
 }
 
-// printJSON prints a value on one line.
+// printJSON prints a value on one line, as nothing that a terminal acts on.
 func (a *app) printJSON(v any) error {
 	line, err := json.Marshal(v)
 	if err == nil {
-		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
+		_, err = fmt.Fprintf(a.stdout, "%s\n", termsafe.AppendJSON(nil, line))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -247,13 +246,7 @@ func (t *taskDesk) list() error {
 }
 
 // print prints one JSON object.
-func (t *taskDesk) print(v any) error {
-	text, err := json.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(t.a.stdout, "%s\n", text)
-	}
-	return err
-}
+func (t *taskDesk) print(v any) error { return t.a.printJSON(v) }
 
 // starter starts tasks as the person.
 func (t *taskDesk) starter() (*lead.TaskStarter, error) {

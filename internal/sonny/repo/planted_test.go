@@ -137,7 +137,9 @@ func TestWhatLeadsAstray(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	own, _ := made(t)
-	config := func(worktree string) string { return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = " + worktree + "\n" }
+	config := func(worktree string) string {
+		return "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = " + worktree + "\n"
+	}
 	for name, row := range map[string]struct {
 		plant  func(dir string)
 		astray bool
