@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -231,9 +232,13 @@ func (a *app) configEdit(cmd *cobra.Command) error {
 }
 
 // edit runs the person's editor on a file and waits for it. The editor may come with
-// arguments, so a shell reads it.
+// arguments, so a shell reads it. not_a_terminal where nobody named one and there is no
+// terminal, which vi needs.
 func (a *app) edit(cmd *cobra.Command, path string) error {
-	editor := a.editor()
+	editor, named := a.editor()
+	if !named && (!isTerminal(a.stdin) || !isTerminal(a.stdout)) {
+		return protocol.Fail(notATerminal, cmd.CommandPath()+" opens vi, which needs a terminal on its input and output; set VISUAL to an editor that needs none")
+	}
 	run := exec.CommandContext(cmd.Context(), "/bin/sh", "-c", editor+` "$1"`, "sonny", path)
 	run.Stdin, run.Stdout, run.Stderr = a.stdin, a.stdout, a.stderr
 	if err := run.Run(); err != nil {
@@ -242,19 +247,17 @@ func (a *app) edit(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// editor is the person's: tui.editor, VISUAL, EDITOR, vi. A config.toml that does not
-// check is no reason not to mend it.
-func (a *app) editor() string {
+// editor is the person's: tui.editor, VISUAL, EDITOR; vi where none is named. A config.toml
+// that does not check is no reason not to mend it.
+func (a *app) editor() (editor string, named bool) {
 	path, err := config.Path(os.Environ())
 	if err == nil {
 		if c, _, _ := config.Load(path); c.TUI.Editor != "" {
-			return c.TUI.Editor
+			return c.TUI.Editor, true
 		}
 	}
-	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if editor := os.Getenv(name); editor != "" {
-			return editor
-		}
+	if editor = cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")); editor != "" {
+		return editor, true
 	}
-	return "vi"
+	return "vi", false
 }
