@@ -32,14 +32,16 @@ func (a *app) configVerb() *cobra.Command {
 	}
 	list.Flags().Bool("defaults", false, "list every setting, with its default")
 	list.Flags().BoolVar(&a.json, "json", false, "one JSON list")
+	set := &cobra.Command{
+		Use: "set KEY VALUE", Short: "Change one setting; the rest of the file stays as it is", Args: cobra.ExactArgs(2),
+		RunE: personal(func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1]) }),
+	}
+	set.Flags().SetInterspersed(false) // what stands after the key is a value, -1 too
 	cmd.AddCommand(
+		set,
 		&cobra.Command{
 			Use: "get KEY", Short: "Print the value that holds", Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return a.configGet(args[0]) },
-		},
-		&cobra.Command{
-			Use: "set KEY VALUE", Short: "Change one setting; the rest of the file stays as it is", Args: cobra.ExactArgs(2),
-			RunE: personal(func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1]) }),
 		},
 		&cobra.Command{
 			Use: "unset KEY", Short: "Take out one setting, or a whole table", Args: cobra.ExactArgs(1),
