@@ -139,3 +139,14 @@ func TestAnInvalidProjectFile(t *testing.T) {
 		s.WaitFor("other.lead")
 	})
 }
+
+func TestTheFilesOfAFoldersFoldersAreNamed(t *testing.T) {
+	t.Parallel()
+	h := sonnytest.Fresh(t, sonnytest.Config("model = \"scripted/sonny\"\n"))
+	all := map[string]string{".agents/skills/plan/SKILL.md": "x", ".agents/setup": "#!/bin/sh\n"}
+	for _, name := range strings.Fields("a b c d e f g h i j k") {
+		all[".agents/skills/plan/"+name] = name
+	}
+	s := open(h, h.Repo("demo", all))
+	wants(t, s, ".agents/setup", ".agents/skills/plan/SKILL.md", "and 3 more files", ".agents/setup runs as you")
+}
