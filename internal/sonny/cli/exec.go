@@ -339,7 +339,7 @@ func (a *app) ground(ctx context.Context, cmd *cobra.Command, f *execFlags, row 
 			return compose(&there, project, role)
 		},
 	}
-	for _, n := range w.notices {
+	for _, n := range w.told() {
 		g.Notices = append(g.Notices, n.Text)
 	}
 	if g.Settings, err = w.lead(); err != nil {

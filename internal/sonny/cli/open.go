@@ -221,7 +221,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		},
 		Snapshots: snapshots(w),
 		Notify:    notifications(&w.config.Notifications, w.tmux),
-		Notices:   said(w.notices, faults),
+		Notices:   said(w.told(), faults),
 		Clock:     shownClock(),
 		Fresh:     a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
 	}, nil

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -61,7 +62,10 @@ func (w *around) askedAbout() error {
 	if files.count == 0 {
 		return nil
 	}
-	answer, _, err := config.TrustOf(w.trustFile(), w.folder.Path)
+	answer, damaged, err := config.TrustOf(w.trustFile(), w.folder.Path)
+	if damaged != nil {
+		return errors.New(damaged.Text + "; leave Sonny and open the folder again, and you are asked about its files")
+	}
 	if err == nil && answer == nil {
 		err = fmt.Errorf("the folder has files by now that agents read as instructions (%s): leave Sonny and open it again, and you are asked about them", strings.Join(files.names[:min(3, len(files.names))], ", "))
 	}
