@@ -210,7 +210,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Kept:  w.sonny, ModelNotes: modelNotes(), Taste: taste,
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
 		Snapshots:   snapshots(w),
-		Notices:     said(w.notices, faults),
+		Notices:     said(w.told(), faults),
 		Clock:       shownClock(),
 		Fresh:       a.flags.fresh, Version: Version,
 	}, nil
