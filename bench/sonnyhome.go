@@ -133,7 +133,7 @@ func sonnyScript(s sonnySession) object {
 		says(silentPrompt, "now", 0, object{"delay_ms": 100_000}),
 	}
 	if s.long > 0 {
-		scripts = append(scripts, says(longPrompt, replyOf(s.long, longMark), 0, nil))
+		scripts = append(scripts, says(longPrompt, terseReply(s.long, longMark), 0, nil))
 	}
 	return object{"version": 1, "models": object{"sonny": object{"context_tokens": 100_000_000, "scripts": scripts}}}
 }
@@ -150,6 +150,18 @@ func replyOf(lines int, end string) string {
 		fmt.Fprintf(&b, "What follows is *not* read before that, so that line %d may still change.\n\n", n+1)
 		fmt.Fprintf(&b, "- the reader, which has **one** owner (%d)\n- the writer, which waits for `flush` (%d)\n", n+3, n+4)
 		fmt.Fprintf(&b, "```go\nfunc flush%d(w io.Writer) error {\n\treturn write(w, pending) }\n```\n\n", n+5)
+	}
+	return strings.TrimSuffix(b.String(), "\n") + "The end. " + end
+}
+
+// terseReply is the same with lines so short that 50,000 of them are less than the
+// mebibyte that one message can have to be read again.
+func terseReply(lines int, end string) string {
+	var b strings.Builder
+	for n := 0; n < lines; n += replyShape {
+		fmt.Fprintf(&b, "Line `%d` keeps *what* is read.\nAnd %d writes it.\n\n", n, n+1)
+		fmt.Fprintf(&b, "- the **reader** %d\n- the writer %d\n", n+3, n+4)
+		fmt.Fprintf(&b, "```go\nvar v%d int\nv%d++\n```\n\n", n+6, n+7)
 	}
 	return strings.TrimSuffix(b.String(), "\n") + "The end. " + end
 }
@@ -220,6 +232,9 @@ func (h *sonnyHome) say(ctx context.Context, bot, prompt string) error {
 	end, err := h.client.Run(ctx, &protocol.Submit{Bot: bot, RequestID: requestOf(int(answers.Add(1))), Prompt: prompt}, nil)
 	if err == nil && end.Status != "completed" {
 		err = fmt.Errorf("a turn of %s ended %s", bot, end.Status)
+		if end.Error != nil && end.Detail != nil {
+			err = fmt.Errorf("%w: %s: %s", err, *end.Error, *end.Detail)
+		}
 	}
 	return err
 }
