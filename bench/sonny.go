@@ -117,7 +117,7 @@ func (b *bench) longTranscript(ctx context.Context, size sonnySize) (err error) 
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	for _, measure := range []func(context.Context, sonnySize) error{
-		s.memoryAtRest, s.idle, s.keyAlone, s.scrollThrough, s.streaming(3), s.waiting, s.paste,
+		s.memoryAtRest, s.idle, s.keyAlone, s.scrollThrough, s.waiting, s.paste, s.oneStream, s.streaming(3),
 	} {
 		if err := measure(ctx, size); err != nil {
 			return err
@@ -309,6 +309,26 @@ const frameEnd = "\x1b[?2026l"
 // is written are its echo: a letter of Latin's extensions.
 func keyOf(n int) string { return string(rune(0x180 + n)) }
 
+// oneStream measures while the bot on screen streams.
+func (s *sitting) oneStream(ctx context.Context, size sonnySize) error {
+	s.mark()
+	end, err := s.home.turns(ctx, streamPrompt, sonnyLead)
+	if err != nil {
+		return err
+	}
+	mine, err := s.loadOf(ctx, size)
+	s.add("1 stream", "% of a core", mine)
+	return errors.Join(err, end(), s.rest(ctx, time.Second/10))
+}
+
+// loadOf is what Sonny takes while what was begun streams.
+func (s *sitting) loadOf(ctx context.Context, size sonnySize) (float64, error) {
+	if _, err := s.await(ctx, streamsMark); err != nil {
+		return 0, err
+	}
+	return load(ctx, s.pid(), size.streams)
+}
+
 // streaming measures while so many bots stream: what it takes, and 200 keys.
 func (s *sitting) streaming(bots int) func(context.Context, sonnySize) error {
 	return func(ctx context.Context, size sonnySize) error {
@@ -317,11 +337,7 @@ func (s *sitting) streaming(bots int) func(context.Context, sonnySize) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.await(ctx, streamsMark)
-		var mine float64
-		if err == nil {
-			mine, err = load(ctx, s.pid(), size.streams)
-		}
+		mine, err := s.loadOf(ctx, size)
 		s.add(fmt.Sprintf("%d streams", bots), "% of a core", mine)
 		if err == nil {
 			err = s.typing(ctx, size.keys)
