@@ -19,6 +19,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
@@ -256,13 +257,13 @@ func (a *app) newLead(w *around, kind lead.Kind) (screen.NewLead, error) {
 
 // asked are the open questions of bots, as the tool host keeps them.
 func asked(c *client.Client, sonny string) screen.Questions {
-	return func(ctx context.Context) ([]screen.Question, error) {
+	return func(ctx context.Context) ([]decide.Question, error) {
 		list, err := questions.Open(ctx, c)
-		out := make([]screen.Question, 0, len(list))
+		out := make([]decide.Question, 0, len(list))
 		for _, q := range list {
-			out = append(out, screen.Question{
+			out = append(out, decide.Question{
 				ID: q.ID(), Bot: q.Bot, Text: q.Text, Choices: q.Choices, Multiple: q.Multiple, FreeText: q.FreeText, Announced: q.Announced,
-				Answer: func(r screen.Reply) error {
+				Answer: func(r decide.Reply) error {
 					return questions.Answer(sonny, q, questions.Reply{Choices: r.Choices, Text: r.Text, NotNow: r.NotNow})
 				},
 			})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -33,7 +34,7 @@ type firstChoice struct {
 func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 	var err error
 	q.hand, q.deaf = -1, true
-	quiet := time.NewTimer(swallowedFor)
+	quiet := time.NewTimer(decide.Swallowed)
 	defer quiet.Stop()
 	if q.w, q.h, err = q.t.Size(); err != nil {
 		return Leave, err
@@ -53,7 +54,7 @@ func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 				q.w, q.h = e.W, e.H
 			case term.Key:
 				if q.deaf && e.Name != "ctrl+c" {
-					quiet.Reset(swallowedFor)
+					quiet.Reset(decide.Swallowed)
 					continue
 				}
 				if verdict, done := q.press(e); done {

@@ -58,11 +58,11 @@ func (p *rulesPanel) read(a *App) {
 	place := a.o.Rules
 	do(a, func(ctx context.Context) (h heldRules, err error) {
 		if bot != "" {
-			if h.owner, err = rulesOwner(ctx, a.client(), bot); err != nil {
+			if h.owner, err = allow.Owner(ctx, a.client(), bot); err != nil {
 				return h, err
 			}
 		}
-		set, err := parsed(place.Read(h.bot()))
+		set, err := allow.Parsed(place.Read(h.bot()))
 		if err == nil {
 			h.list = set.Rules()
 		}
@@ -168,7 +168,7 @@ func (p *rulesPanel) change(a *App, words string, change func(place allow.Place,
 		if err := change(place, p.held.bot()); err != nil || owner == nil {
 			return nil, err
 		}
-		return giveRules(ctx, a.client(), place, owner)
+		return place.Give(ctx, a.client(), owner)
 	}, func(record *protocol.Bot, err error) {
 		if record != nil {
 			a.world.Put(*record)
