@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/internal/sonny/screen/ahead"
+
 	"agent/client"
 	"agent/client/termsafe"
 	"agent/internal/sonny/allow"
@@ -123,12 +125,12 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, 
 // folderSettings resolves the settings with the folder's project.toml, and with what
 // setup set. One that is invalid can be left out (sonny.md 3.4); it reports whether the
 // screen goes on.
-func (a *app) folderSettings(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+func (a *app) folderSettings(ctx context.Context, w *around, t ahead.Terminal) (bool, error) {
 	err := a.settings(w)
 	if protocol.CodeOf(err) != config.ProjectInvalid {
 		return err == nil, err
 	}
-	ask := &screen.InvalidProject{Term: t, Fault: err}
+	ask := &ahead.InvalidProject{Term: t, Fault: err}
 	goesOn, err := ask.Ask(ctx)
 	if err != nil || !goesOn {
 		return false, err

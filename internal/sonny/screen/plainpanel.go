@@ -60,9 +60,9 @@ func panelLines(a *App) []string {
 	case lister:
 		return listLines(a, p.asList())
 	}
-	frame := term.NewFrame(wideRow, 60)
+	frame := term.NewFrame(plain.Wide, 60)
 	a.panel.view(a, frame.All())
-	out := plain.Labelled("panel", strings.Join(rowsOf(frame), "\n"))
+	out := plain.Labelled("panel", strings.Join(plain.Rows(frame), "\n"))
 	return append(out, "  keys: "+strings.Join(a.panel.hints(), ", ")+". type a key's name, then Enter. an empty line closes.")
 }
 
@@ -82,11 +82,11 @@ func listLines(a *App, p *listPanel) []string {
 	n := 0
 	for _, r := range p.shown(a) {
 		if r.id == "" {
-			out = append(out, "  "+spoken(r.line.String()))
+			out = append(out, "  "+plain.Row(r.line.String()))
 			continue
 		}
 		n++
-		out = append(out, fmt.Sprintf("  %d %s", n, spoken(r.line.String())))
+		out = append(out, fmt.Sprintf("  %d %s", n, plain.Row(r.line.String())))
 	}
 	if n == 0 {
 		return append(out, "  "+p.without(), "an empty line closes.")
