@@ -8,6 +8,7 @@ import (
 	"agent/client"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/decide"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -30,12 +31,12 @@ func (a *App) listApprovals() {
 		right: func() string { return fmt.Sprint(len(l.calls)) },
 		hint:  []string{"Space mark", "1 allow marked", "3 deny marked", "Enter show"},
 		head:  text.Of(text.Dim, "  "+text.Pad("BOT", 20)+text.Pad("ASKS", 10)+text.Pad("WAITS", 8)+"CALL"),
-		rows:  func(a *App) []listRow { return l.rows(a) },
-		keys: map[string]func(*App, listRow) bool{
-			"space": func(_ *App, r listRow) bool { l.marked[r.id] = !l.marked[r.id]; return false },
-			"1":     func(a *App, _ listRow) bool { l.decide(a, protocol.Allow); return false },
-			"3":     func(a *App, _ listRow) bool { l.decide(a, protocol.Deny); return false },
-			"enter": func(a *App, r listRow) bool { return l.open(a, r.id) },
+		rows:  func(a *App) []lists.Row { return l.rows(a) },
+		keys: map[string]func(*App, lists.Row) bool{
+			"space": func(_ *App, r lists.Row) bool { l.marked[r.ID] = !l.marked[r.ID]; return false },
+			"1":     func(a *App, _ lists.Row) bool { l.decide(a, protocol.Allow); return false },
+			"3":     func(a *App, _ lists.Row) bool { l.decide(a, protocol.Deny); return false },
+			"enter": func(a *App, r lists.Row) bool { return l.open(a, r.ID) },
 		},
 	}
 }
@@ -61,14 +62,14 @@ func (l *approvalList) load(a *App) {
 	})
 }
 
-func (l *approvalList) rows(a *App) []listRow {
-	rows := make([]listRow, 0, len(l.calls))
+func (l *approvalList) rows(a *App) []lists.Row {
+	rows := make([]lists.Row, 0, len(l.calls))
 	for _, q := range l.calls {
 		mark := "  "
 		if l.marked[q.ID()] {
 			mark = "✔ "
 		}
-		rows = append(rows, listRow{id: q.ID(), line: text.Join(
+		rows = append(rows, lists.Row{ID: q.ID(), Line: text.Join(
 			text.Span{Text: mark, Role: text.Accent},
 			text.Span{Text: text.Pad(cells.OneLine(q.Bot), 19) + " "},
 			text.Span{Text: text.Pad(cells.OneLine(strings.Join(q.Gates, ",")), 9) + " ", Role: text.Need},

@@ -8,6 +8,7 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -118,24 +119,24 @@ func countHistory(ctx context.Context, a *App, bot string, into *usage.Contents,
 	return false, nil
 }
 
-func (p *contextPanel) make(a *App) (rows []listRow) {
+func (p *contextPanel) make(a *App) (rows []lists.Row) {
 	b := a.world.Bot(p.bot)
 	if b == nil {
 		return nil
 	}
 	say := func(name, value string) {
-		rows = append(rows, listRow{id: name, line: text.Join(text.Span{Text: text.Pad(name, 34), Role: text.Dim}, text.Span{Text: value})})
+		rows = append(rows, lists.Row{ID: name, Line: text.Join(text.Span{Text: text.Pad(name, 34), Role: text.Dim}, text.Span{Text: value})})
 	}
 	m := a.meter(b)
 	if m.Window > 0 {
-		rows = append(rows, listRow{line: meterBar(m, p.compacts, min(50, max(10, a.w-20)))})
+		rows = append(rows, lists.Row{Line: meterBar(m, p.compacts, min(50, max(10, a.w-20)))})
 	}
 	say("newest call", callWords(m, b.Usage.CachedInputTokens))
 	if p.contents == nil {
-		return append(rows, listRow{}, listRow{line: text.Of(text.Dim, "counting…")})
+		return append(rows, lists.Row{}, lists.Row{Line: text.Of(text.Dim, "counting…")})
 	}
 	say("compaction", p.compactionWords(m))
-	rows = append(rows, listRow{}, listRow{line: text.Of(text.Dim, "about, at four bytes a token")})
+	rows = append(rows, lists.Row{}, lists.Row{Line: text.Of(text.Dim, "about, at four bytes a token")})
 	for _, s := range p.contents.Shares(m.Tokens) {
 		if s.Tokens == 0 {
 			continue
@@ -147,7 +148,7 @@ func (p *contextPanel) make(a *App) (rows []listRow) {
 		say(s.Name, value)
 	}
 	if !p.kept {
-		rows = append(rows, listRow{line: text.Of(text.Dim, "what came before is no longer in it, or is more than was counted")})
+		rows = append(rows, lists.Row{Line: text.Of(text.Dim, "what came before is no longer in it, or is more than was counted")})
 	}
 	return rows
 }

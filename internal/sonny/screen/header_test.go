@@ -127,7 +127,7 @@ func TestUsageApart(t *testing.T) {
 	b.spend.ledger.Take(4, usage.Turn{ID: 7, Model: "p/judge", Began: b.now, Tokens: usage.Tokens{Input: 500}})
 	var rows []string
 	for _, r := range (&usagePanel{}).make(b.App) {
-		if fields := strings.Fields(r.line.String()); len(fields) > 0 {
+		if fields := strings.Fields(r.Line.String()); len(fields) > 0 {
 			rows = append(rows, strings.Join(fields, " "))
 		}
 	}

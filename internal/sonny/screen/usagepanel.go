@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -29,7 +30,7 @@ type usagePanel struct {
 	plans []text.Line // how much of a plan is used, by provider
 	made  int         // the spending's version of the rows
 	kin   int         // the world's Kin then
-	rows  []listRow
+	rows  []lists.Row
 }
 
 // usageColumns are the widths of the columns after the name.
@@ -56,7 +57,7 @@ func (a *App) openUsage() {
 		}
 		return "estimates, prices of " + usage.PricesAsOf()
 	}
-	p.listPanel.rows = func(a *App) []listRow { return p.current(a) }
+	p.listPanel.rows = func(a *App) []lists.Row { return p.current(a) }
 	a.spend.countAll(a)
 	p.readPlans(a)
 	a.panel = p
@@ -75,7 +76,7 @@ func usageHead(a *App) text.Line {
 }
 
 // current are the rows, made anew where something changed.
-func (p *usagePanel) current(a *App) []listRow {
+func (p *usagePanel) current(a *App) []lists.Row {
 	if p.made != a.spend.version || p.kin != a.world.Kin {
 		p.made, p.kin = a.spend.version, a.world.Kin
 		p.rows = p.make(a)
@@ -83,14 +84,14 @@ func (p *usagePanel) current(a *App) []listRow {
 	return p.rows
 }
 
-func (p *usagePanel) make(a *App) (rows []listRow) {
+func (p *usagePanel) make(a *App) (rows []lists.Row) {
 	prices, ledger := a.o.Usage.Prices, &a.spend.ledger
 	day, week := usage.Day(a.o.Clock()), usage.Day(a.o.Clock().AddDate(0, 0, -6))
 	add := func(id string, name string, part usage.Part, more string) {
 		rows = append(rows, usageRow(a, id, name, part, more))
 	}
 	heading := func(words string) {
-		rows = append(rows, listRow{}, listRow{line: text.Of(text.Dim, words)})
+		rows = append(rows, lists.Row{}, lists.Row{Line: text.Of(text.Dim, words)})
 	}
 	everyone, judges := a.counted()
 	tasks := a.tasks()
@@ -121,7 +122,7 @@ func (p *usagePanel) make(a *App) (rows []listRow) {
 	if len(p.plans) > 0 {
 		heading("plans")
 		for _, line := range p.plans {
-			rows = append(rows, listRow{id: line.String(), line: line})
+			rows = append(rows, lists.Row{ID: line.String(), Line: line})
 		}
 	}
 	return rows
@@ -146,7 +147,7 @@ func idsOf(bots []*live.Bot) (ids []int64) {
 }
 
 // usageRow is one row of figures.
-func usageRow(a *App, id, name string, part usage.Part, more string) listRow {
+func usageRow(a *App, id, name string, part usage.Part, more string) lists.Row {
 	line := ""
 	figures := []string{strconv.FormatInt(part.Turns, 10), usage.Short(part.Sum.Input), usage.Short(part.Sum.Cached), usage.Short(part.Sum.Output)}
 	for i, f := range figures {
@@ -158,7 +159,7 @@ func usageRow(a *App, id, name string, part usage.Part, more string) listRow {
 	if more != "" {
 		line += "  " + more
 	}
-	return listRow{id: id, match: name, line: text.Join(
+	return lists.Row{ID: id, Match: name, Line: text.Join(
 		text.Span{Text: text.Pad(text.Cut(cells.OneLine(name), nameColumn-1, "…"), nameColumn)}, text.Span{Text: line})}
 }
 
