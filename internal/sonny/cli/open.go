@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/internal/sonny/screen/ahead"
+
 	"agent/client"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/config"
@@ -15,6 +17,7 @@ import (
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/internal/sonny/snapshot"
@@ -115,12 +118,12 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, 
 // folderSettings resolves the settings with the folder's project.toml, and with what
 // setup set. One that is invalid can be left out (sonny.md 3.4); it reports whether the
 // screen goes on.
-func (a *app) folderSettings(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+func (a *app) folderSettings(ctx context.Context, w *around, t ahead.Terminal) (bool, error) {
 	err := a.settings(w)
 	if protocol.CodeOf(err) != config.ProjectInvalid {
 		return err == nil, err
 	}
-	ask := &screen.InvalidProject{Term: t, Fault: err}
+	ask := &ahead.InvalidProject{Term: t, Fault: err}
 	goesOn, err := ask.Ask(ctx)
 	if err != nil || !goesOn {
 		return false, err
@@ -245,13 +248,13 @@ func (a *app) newLead(w *around, kind lead.Kind) (screen.NewLead, error) {
 
 // asked are the open questions of bots, as the tool host keeps them.
 func asked(c *client.Client, sonny string) screen.Questions {
-	return func(ctx context.Context) ([]screen.Question, error) {
+	return func(ctx context.Context) ([]decide.Question, error) {
 		list, err := questions.Open(ctx, c)
-		out := make([]screen.Question, 0, len(list))
+		out := make([]decide.Question, 0, len(list))
 		for _, q := range list {
-			out = append(out, screen.Question{
+			out = append(out, decide.Question{
 				ID: q.ID(), Bot: q.Bot, Text: q.Text, Choices: q.Choices, Multiple: q.Multiple, FreeText: q.FreeText, Announced: q.Announced,
-				Answer: func(r screen.Reply) error {
+				Answer: func(r decide.Reply) error {
 					return questions.Answer(sonny, q, questions.Reply{Choices: r.Choices, Text: r.Text, NotNow: r.NotNow})
 				},
 			})

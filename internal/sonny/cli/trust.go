@@ -11,7 +11,7 @@ import (
 
 	"agent/internal/place"
 	"agent/internal/sonny/config"
-	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/ahead"
 )
 
 // trustFile is where the answers are kept.
@@ -20,7 +20,7 @@ func (w *around) trustFile() string { return filepath.Join(w.sonny, "trust.json"
 // askTrust asks about the folder's own files where it has some and the person has not
 // said yet (sonny.md 3.5). It reports whether the screen goes on; w.own is set where it
 // goes on without them.
-func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+func (a *app) askTrust(ctx context.Context, w *around, t ahead.Terminal) (bool, error) {
 	w.own = false
 	if w.config.TrustFolders == "always" {
 		return true, nil
@@ -40,12 +40,12 @@ func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool,
 		w.own = !answer.Use
 		return true, nil
 	}
-	ask := &screen.Trust{Term: t, Folder: w.folder.Path, Files: files.names, More: files.count - len(files.names), Setup: files.setup}
+	ask := &ahead.Trust{Term: t, Folder: w.folder.Path, Files: files.names, More: files.count - len(files.names), Setup: files.setup}
 	verdict, err := ask.Ask(ctx)
-	if err != nil || verdict == screen.Leave {
+	if err != nil || verdict == ahead.Leave {
 		return false, err
 	}
-	w.own = verdict == screen.WithoutThem
+	w.own = verdict == ahead.WithoutThem
 	if notice, err = config.Trust(w.trustFile(), w.folder.Path, !w.own); notice != nil {
 		w.notices = append(w.notices, *notice)
 	}

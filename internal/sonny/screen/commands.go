@@ -9,6 +9,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
 	"agent/protocol"
@@ -23,10 +24,10 @@ type customCommands struct {
 // commandsPanel lists all commands.
 var commandsPanel = feature{
 	commands: []slashCommand{{"commands", "", "all commands, your own too", func(a *App, _ string) error {
-		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []listRow {
-			var rows []listRow
+		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []lists.Row {
+			var rows []lists.Row
 			for _, p := range a.commandPicks("/") {
-				rows = append(rows, listRow{id: p.name, line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.name), 30) + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim})})
+				rows = append(rows, lists.Row{ID: p.name, Line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.name), 30) + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim})})
 			}
 			return rows
 		}}

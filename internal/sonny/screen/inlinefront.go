@@ -118,10 +118,10 @@ func (f *inlineFront) region(a *App) *term.Frame {
 	if w < leastWidth || a.h < leastHeight {
 		frame := term.NewFrame(w, 1)
 		frame.Put(0, 0, text.Of(text.Plain, "terminal too small"), w)
-		a.answers.hide()
+		a.answers.view.Hidden(a.answers.shown)
 		return frame
 	}
-	a.answers.read = reading{} // the question was printed whole
+	a.answers.view.Elsewhere() // the question was printed whole
 	parts := []regionPart{{lines: []text.Line{a.footer(w)}}}
 	if most >= 7 {
 		parts = append(parts, regionPart{lines: []text.Line{a.keyLine(w)}})

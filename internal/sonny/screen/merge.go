@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/diff"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -105,18 +106,18 @@ func (a *App) mergePanel(name string, h *homecoming) *listPanel {
 	p := &listPanel{
 		title: "merge " + cells.OneLine(name), hint: []string{"Enter take it"},
 		right: func() string { return fmt.Sprintf("%d commits", h.state.Unmerged) },
-		rows: func(*App) []listRow {
-			var rows []listRow
+		rows: func(*App) []lists.Row {
+			var rows []lists.Row
 			for _, way := range ways {
-				rows = append(rows, listRow{id: way.id, line: text.Of(text.Plain, way.does)})
+				rows = append(rows, lists.Row{ID: way.id, Line: text.Of(text.Plain, way.does)})
 			}
 			return rows
 		},
-		detail: func(_ *App, _ listRow, w int) []text.Line { return h.shown(w) },
+		detail: func(_ *App, _ lists.Row, w int) []text.Line { return h.shown(w) },
 	}
-	p.keys = map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+	p.keys = map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
 		for _, way := range ways {
-			if way.id == r.id {
+			if way.id == r.ID {
 				a.merge(name, h, way.how, way.commit)
 			}
 		}

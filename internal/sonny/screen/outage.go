@@ -12,7 +12,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/decide"
 	"agent/protocol"
 )
 
@@ -111,19 +111,17 @@ func (j *judging) ended(a *App, b *live.Bot, e *protocol.Event) {
 	}
 }
 
-// stop offers the ways on after the approver stopped a turn, or does not answer. It
-// decides nothing about a call.
+// stop is a stop in the panel.
 type stop struct {
-	name, words, detail string
-	at                  time.Time
-	log                 string // the approver's last line
+	decide.Stop
+	at time.Time
 }
 
 func stopID(bot string) string { return "stop " + bot }
 
 // stopped puts the panel up, in place of one that was there.
 func (a *App) stopped(b *live.Bot, words, detail string, outage bool) {
-	q := &stop{name: b.Record.Name, words: words, detail: detail, at: a.o.Now()}
+	q := &stop{Stop: decide.Stop{Bot: b.Record.Name, Words: words, Detail: detail}, at: a.o.Now()}
 	a.answers.drop(a, q.id(), "")
 	a.answers.add(a, q)
 	if !outage {
@@ -133,31 +131,17 @@ func (a *App) stopped(b *live.Bot, words, detail string, outage bool) {
 		if err != nil {
 			line = err.Error()
 		}
-		q.log = line
+		q.Log = line
 	})
 }
 
-func (q *stop) id() string       { return stopID(q.name) }
-func (q *stop) bot() string      { return q.name }
+func (q *stop) id() string       { return stopID(q.Bot) }
+func (q *stop) bot() string      { return q.Bot }
 func (q *stop) since() time.Time { return q.at }
 
-func (q *stop) sheet(a *App, w int, _ bool) sheet {
-	s := sheet{title: q.name + ": " + q.words}
-	if q.detail != "" && q.detail != q.words {
-		s.body = append(s.body, quoted("", q.detail, text.Plain, w)...)
-	}
-	if q.log != "" {
-		s.body = append(s.body, quoted("its log: ", q.log, text.Dim, w)...)
-	}
-	if a.manualOffered(q.name) {
-		s.choices = append(s.choices, plainChoice(1, "switch to manual"))
-	}
-	b := a.world.Bot(q.name)
-	if b != nil && b.Turn == 0 {
-		s.choices = append(s.choices, plainChoice(2, "continue"))
-	}
-	s.hints = []string{"1–2 decide"}
-	return s
+func (q *stop) sheet(a *App, w int, _ bool) decide.Sheet {
+	b := a.world.Bot(q.Bot)
+	return q.Sheet(a.judged(q.Bot), b != nil && b.Turn == 0, w)
 }
 
 func (q *stop) pick(a *App, n int, _ string) {
@@ -166,7 +150,7 @@ func (q *stop) pick(a *App, n int, _ string) {
 	switch {
 	case n == 1:
 		a.setRow(lead.Manual)
-	case n == 2 && s != nil && s.bot == q.name:
+	case n == 2 && s != nil && s.bot == q.Bot:
 		a.queueText(s, "Continue.")
 	}
 }

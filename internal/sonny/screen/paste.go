@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/term"
@@ -139,17 +140,14 @@ func (p *askPanel) view(a *App, c term.Canvas) {
 
 func (p *askPanel) rows(w int) (out []text.Line) {
 	for _, s := range p.lines {
-		for _, row := range rowsIn(s) {
+		for row := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
 			out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: text.Indent(2), Rest: text.Indent(2)})...)
 		}
 	}
 	if p.text == "" {
 		return out
 	}
-	for _, row := range rowsIn(p.text) {
-		out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: barred, Rest: barred})...)
-	}
-	return out
+	return append(out, decide.Barred(p.text, w)...)
 }
 
 func (p *askPanel) key(a *App, k term.Key) bool {

@@ -23,11 +23,7 @@ const (
 	stateEvery = 10 * time.Second // changes of state are printed that often at most
 	spokenPast = 12               // entries of an older history that are printed as it opens
 	moreOfPast = 40               // and those that are asked for, at a time
-	wideRow    = 400              // cells that a row of the screen is laid out for, to be read as a sentence
 )
-
-// firstLine begins the first line of the plain mode.
-const firstLine = "plain mode, because "
 
 // plainFront says what happens in lines (sonny.md 14). Everything that a panel shows is
 // a list here, answered by its numbers.
@@ -87,7 +83,7 @@ func (f *plainFront) due(a *App) time.Time {
 // draw prints what there is to say since it was called last.
 func (f *plainFront) draw(a *App) {
 	if f.why != "" {
-		f.con.Print(firstLine + f.why)
+		f.con.Print(plain.Because + f.why)
 		f.why = ""
 	}
 	f.sayLink(a)
@@ -188,33 +184,9 @@ func (f *plainFront) sayStart(a *App) {
 	if a.start == nil {
 		return
 	}
-	for _, row := range a.start.news(a, wideRow, f.summary) {
-		f.con.Print(plain.Notice + ": " + spoken(row.String()))
+	for _, row := range a.start.news(a, plain.Wide, f.summary) {
+		f.con.Print(plain.Notice + ": " + plain.Row(row.String()))
 	}
-}
-
-// rowsOf are the rows of a frame that hold something, for lines: columns are set apart
-// by a comma rather than by blanks.
-func rowsOf(f *term.Frame) (out []string) {
-	_, h := f.Size()
-	for y := range h {
-		if row := spoken(f.Row(y)); row != "" {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-// spoken is a row of columns as a sentence.
-func spoken(row string) string {
-	var parts []string
-	for part := range strings.SplitSeq(row, "  ") {
-		part = strings.Trim(part, " ─▎│")
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.ReplaceAll(strings.Join(parts, ", "), " · ", ", ")
 }
 
 // sayPieces prints what has become final of the transcript.
@@ -327,20 +299,12 @@ func (f *plainFront) input(a *App, e term.Event) bool {
 	case term.Closed:
 		return false
 	case term.Paste:
-		f.con.Paste(cleaned(e.Text))
+		f.con.Paste(edit.Pasted(e.Text))
 		f.typed(a)
 	case term.Key:
 		f.key(a, e)
 	}
 	return !a.quit
-}
-
-// cleaned is a paste as the composer takes it.
-func cleaned(s string) string {
-	ed := edit.New()
-	ed.Paste(s)
-	text, _ := ed.Message()
-	return text
 }
 
 // typed notes that the person is at work.

@@ -8,6 +8,7 @@ import (
 	"agent/client/termsafe"
 	"agent/internal/sonny/plain"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
 )
 
@@ -60,9 +61,9 @@ func panelLines(a *App) []string {
 	case lister:
 		return listLines(a, p.asList())
 	}
-	frame := term.NewFrame(wideRow, 60)
+	frame := term.NewFrame(plain.Wide, 60)
 	a.panel.view(a, frame.All())
-	out := plain.Labelled("panel", strings.Join(rowsOf(frame), "\n"))
+	out := plain.Labelled("panel", strings.Join(plain.Rows(frame), "\n"))
 	return append(out, "  keys: "+strings.Join(a.panel.hints(), ", ")+". type a key's name, then Enter. an empty line closes.")
 }
 
@@ -76,17 +77,17 @@ func listLines(a *App, p *listPanel) []string {
 		return append(out, "  type y for yes, then Enter. an empty line means no.")
 	}
 	out := []string{"list: " + termsafe.OneLine(p.title)}
-	if p.filter != nil && !p.filter.Empty() {
-		out[0] += ", those with " + termsafe.OneLine(p.filter.Text())
+	if p.Filter != nil && !p.Filter.Empty() {
+		out[0] += ", those with " + termsafe.OneLine(p.Filter.Text())
 	}
 	n := 0
 	for _, r := range p.shown(a) {
-		if r.id == "" {
-			out = append(out, "  "+spoken(r.line.String()))
+		if r.ID == "" {
+			out = append(out, "  "+plain.Row(r.Line.String()))
 			continue
 		}
 		n++
-		out = append(out, fmt.Sprintf("  %d %s", n, spoken(r.line.String())))
+		out = append(out, fmt.Sprintf("  %d %s", n, plain.Row(r.Line.String())))
 	}
 	if n == 0 {
 		return append(out, "  "+p.without(), "an empty line closes.")
@@ -158,11 +159,11 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 		return
 	}
 	if filter, ok := strings.CutPrefix(line, "/"); ok {
-		l.filter, l.typing = &edit.Field{}, false
-		l.filter.Set(strings.TrimSpace(filter))
+		l.Filter, l.Typing = &edit.Field{}, false
+		l.Filter.Set(strings.TrimSpace(filter))
 		return
 	}
-	l.typing = false
+	l.Typing = false
 	key, number := "enter", line
 	if first, rest, two := strings.Cut(line, " "); two {
 		key, number = first, strings.TrimSpace(rest)
@@ -171,10 +172,10 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 	}
 	switch row, ok := numberedRow(l.shown(a), number); {
 	case line == "":
-		l.filter = nil
+		l.Filter = nil
 		p.press(a, term.Key{Name: "esc"})
 	case ok:
-		l.at = row.id
+		l.At = row.ID
 		p.press(a, term.Key{Name: key})
 	case number == "":
 		p.press(a, term.Key{Name: key})
@@ -184,18 +185,18 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 }
 
 // numberedRow is the row that a number stands before.
-func numberedRow(rows []listRow, number string) (listRow, bool) {
+func numberedRow(rows []lists.Row, number string) (lists.Row, bool) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 {
-		return listRow{}, false
+		return lists.Row{}, false
 	}
 	for _, r := range rows {
-		if r.id == "" {
+		if r.ID == "" {
 			continue
 		}
 		if n--; n == 0 {
 			return r, true
 		}
 	}
-	return listRow{}, false
+	return lists.Row{}, false
 }

@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 	"agent/protocol"
@@ -37,23 +38,23 @@ func (a *App) openRewind() error {
 	if s.working(a) {
 		p.hint = append(p.hint, "t stop it too")
 	}
-	p.rows = func(*App) []listRow { return p.list() }
+	p.rows = func(*App) []lists.Row { return p.list() }
 	p.right = func() string {
 		if p.stop {
 			return "and stop it"
 		}
 		return ""
 	}
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter": func(a *App, r listRow) bool { p.choose(a, p.cells[r.id]); return false },
-		"t":     func(a *App, _ listRow) bool { p.stop = !p.stop && s.working(a); return false },
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter": func(a *App, r lists.Row) bool { p.choose(a, p.cells[r.ID]); return false },
+		"t":     func(a *App, _ lists.Row) bool { p.stop = !p.stop && s.working(a); return false },
 	}
 	a.panel = p
 	return nil
 }
 
 // list is the person's messages, the newest first, each with what followed.
-func (p *rewindPanel) list() (rows []listRow) {
+func (p *rewindPanel) list() (rows []lists.Row) {
 	after := ""
 	for i := p.s.tr.Len() - 1; i >= 0; i-- {
 		c := p.s.tr.At(i)
@@ -67,7 +68,7 @@ func (p *rewindPanel) list() (rows []listRow) {
 		p.cells[id] = c
 		line := text.Join(text.Span{Text: text.Pad(cells.OneLine(headLine(c.Text)), 44) + "  ", Role: text.User},
 			text.Span{Text: cells.OneLine(after), Role: text.Dim})
-		rows = append(rows, listRow{id: id, line: line})
+		rows = append(rows, lists.Row{ID: id, Line: line})
 		after = ""
 	}
 	return rows

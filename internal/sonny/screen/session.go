@@ -8,6 +8,7 @@ import (
 
 	"agent/internal/place"
 	"agent/internal/rules"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
@@ -467,7 +468,7 @@ func (s *session) ruleOf(a *App, script string) (string, bool) {
 	if b == nil || lead.Confined(&b.Record).Open() {
 		return "", false
 	}
-	return ruleOf(s.rules, script), true
+	return allow.By(s.rules, script), true
 }
 
 // working reports whether the bot works.

@@ -7,6 +7,7 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/human"
 	"agent/protocol"
 )
@@ -117,7 +118,7 @@ func (h *happened) waiting(ctx context.Context, c *client.Client, questions Ques
 		if err != nil {
 			return err
 		}
-		if of[w.Bot] && forPerson(w.Gates) && time.UnixMilli(w.AnnouncedMS).After(at) {
+		if of[w.Bot] && decide.ForPerson(w.Gates) && time.UnixMilli(w.AnnouncedMS).After(at) {
 			h.waits++
 		}
 	}

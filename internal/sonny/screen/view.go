@@ -83,7 +83,7 @@ func (a *App) view(f *term.Frame) {
 	w, h := f.Size()
 	if w < leastWidth || h < leastHeight {
 		f.Put(0, 0, text.Of(text.Plain, "terminal too small"), w)
-		a.answers.hide()
+		a.answers.view.Hidden(a.answers.shown)
 		return
 	}
 	l := a.place(w, h)

@@ -1,4 +1,4 @@
-package screen
+package ahead
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package screen
+package ahead
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const (
 )
 
 // trustRows are the choices, in their order.
-var trustRows = []firstChoice{
+var trustRows = []answer{
 	{"use them", UseThem},
 	{"open without them", WithoutThem},
 	{"leave", Leave},
@@ -41,7 +41,7 @@ const maxListed = 10
 
 // Ask shows the question until it is answered.
 func (q *Trust) Ask(ctx context.Context) (Verdict, error) {
-	ask := &firstAsk{t: q.Term, title: "a folder that is new to you", choices: trustRows, words: q.words}
+	ask := &question{t: q.Term, title: "a folder that is new to you", choices: trustRows, words: q.words}
 	return ask.run(ctx)
 }
 
@@ -71,8 +71,8 @@ type InvalidProject struct {
 
 // Ask shows the question until it is answered. It reports whether the screen opens.
 func (q *InvalidProject) Ask(ctx context.Context) (bool, error) {
-	ask := &firstAsk{
-		t: q.Term, title: "a project.toml that cannot be used", choices: []firstChoice{{"open without it", WithoutThem}, {"leave", Leave}},
+	ask := &question{
+		t: q.Term, title: "a project.toml that cannot be used", choices: []answer{{"open without it", WithoutThem}, {"leave", Leave}},
 		words: func(say func(text.Role, string)) {
 			say(text.Fail, cells.OneLine(q.Fault.Error()))
 			say(text.Plain, "")
