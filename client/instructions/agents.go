@@ -19,7 +19,7 @@ func (c *composer) agentsFiles() error {
 	c.room -= len(end) // it always comes
 	var seen []os.FileInfo
 	for _, dir := range c.agentsDirs() {
-		path := filepath.Join(dir, agentsFile)
+		path := c.agentsFileOf(dir)
 		heading := "\n" + headingOf(path) + "\n\n"
 		f, err := c.readOurs(path, c.room-len(heading))
 		if err != nil {
@@ -37,6 +37,18 @@ func (c *composer) agentsFiles() error {
 	}
 	c.text.WriteString(end)
 	return nil
+}
+
+// agentsFileOf is the path of a folder's AGENTS.md, or of what is read in its place.
+func (c *composer) agentsFileOf(dir string) string {
+	own := filepath.Join(dir, agentsFile)
+	for _, name := range append([]string{agentsFile}, c.Fallbacks...) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); err == nil && filepath.Base(path) == name {
+			return path
+		}
+	}
+	return own
 }
 
 // readOurs reads an AGENTS.md; nil where there is none, and where it is another user's,
@@ -127,7 +139,7 @@ func (c *composer) leaveAbove(stop *place.Stop, dirs []string) {
 		return
 	}
 	for _, dir := range fromRoot(stop.Dir) {
-		path := filepath.Join(dir, agentsFile)
+		path := c.agentsFileOf(dir)
 		if _, err := os.Lstat(path); err == nil && !slices.Contains(dirs, dir) {
 			c.leave(path, stop.Why)
 		}

@@ -207,3 +207,26 @@ func TestAProjectIsNotNamedByOthers(t *testing.T) {
 		t.Errorf("another user's: %v", err)
 	}
 }
+
+func TestWhatStandsInForAnAgentsFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("code/CLAUDE.md", "Upper, by another name.")
+	w.write("code/RULES.md", "Not read: the first name counts.")
+	w.write("code/demo/AGENTS.md", "Own.")
+	w.write("code/demo/CLAUDE.md", "Not read: there is an AGENTS.md.")
+	w.write("elsewhere.md", "Not read: no plain name.")
+	o := w.options()
+	o.Fallbacks = []string{"../elsewhere.md", "CLAUDE.md", "RULES.md"}
+	c := w.compose(o)
+	if c.Parts.AgentsFiles != 2 || strings.Contains(c.Text, "Not read") {
+		t.Errorf("parts %+v of %s", c.Parts, after(t, c.Text))
+	}
+	upper, own := strings.Index(c.Text, "Upper, by another name."), strings.Index(c.Text, "Own.")
+	if upper < 0 || own < upper {
+		t.Errorf("got %s", after(t, c.Text))
+	}
+	if o.Fallbacks = nil; strings.Contains(w.compose(o).Text, "Upper") {
+		t.Error("it was read unasked")
+	}
+}

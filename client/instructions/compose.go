@@ -50,6 +50,10 @@ type Options struct {
 	// file: one of the name, the workspace's or the person's, replaces it.
 	BuiltIn map[string]string
 
+	// Fallbacks are names of files of which the first that is there is read where a folder
+	// has no AGENTS.md. What is no plain file name counts for none.
+	Fallbacks []string
+
 	// HiddenSkills are names that the index of skills leaves out.
 	HiddenSkills []string
 

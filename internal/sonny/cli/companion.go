@@ -168,7 +168,7 @@ func (c *companion) hostSettings(folder string) (host.Settings, error) {
 	n := &cfg.Notifications
 	s := host.Settings{
 		TaskUpdates: cfg.TaskUpdates, Memory: cfg.Memory.Enabled, Panes: cfg.Panes.Enabled, PaneSplit: cfg.Panes.Split,
-		HiddenSkill: cfg.Skills.Disabled,
+		Texts: texts(cfg),
 		Notify:      host.Notify{On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command},
 	}
 	if err != nil || folder == "" {

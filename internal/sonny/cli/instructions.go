@@ -8,6 +8,7 @@ import (
 	"agent/client/instructions"
 	"agent/client/termsafe"
 	"agent/client/worktree"
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/skill"
 
@@ -93,13 +94,18 @@ func (a *app) instructions(cmd *cobra.Command, role string) error {
 func compose(w *around, project, role string) (*instructions.Composed, error) {
 	o := skill.Options{
 		Workspace: w.folder.Path, Source: source(w.folder), Top: worktree.TopAt(worktree.RootOf(w.target.Store), w.folder.Path),
-		Project: project, Role: role, Disabled: w.config.Skills.Disabled, OwnOnly: w.own,
+		Project: project, Role: role, Texts: texts(w.config), OwnOnly: w.own,
 	}
 	if role == "lead" {
 		t := &w.config.Tasks
 		o.Tasks = &skill.Tasks{Model: t.Model, Effort: t.Effort, Worktree: t.In == "worktree" && w.folder.Repo.There()}
 	}
 	return skill.Compose(o)
+}
+
+// texts is what the settings say of the texts that bots get.
+func texts(c *config.Config) skill.Texts {
+	return skill.Texts{Disabled: c.Skills.Disabled, Fallbacks: c.AgentsMD.Fallbacks}
 }
 
 // source is the top of the checkout that a folder's worktree was made of, "" for one

@@ -25,7 +25,7 @@ func (a *app) planTask(w *around, link *connect.Link, kind lead.Kind) func(conte
 		}
 		s := &lead.TaskStarter{
 			Client: link.Client, Store: w.target.Store, Sonny: w.sonny, Lead: record, Project: lead.ProjectOf(bot),
-			Settings: now.Settings, Compose: lead.TaskComposer(filepath.Dir(w.agent), w.config.Skills.Disabled),
+			Settings: now.Settings, Compose: lead.TaskComposer(filepath.Dir(w.agent), texts(w.config)),
 			Keys: lead.KeyVariables(link.Ready),
 		}
 		if record.Workspace != nil {

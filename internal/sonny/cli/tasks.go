@@ -261,7 +261,7 @@ func (t *taskDesk) starter() (*lead.TaskStarter, error) {
 	without, err := config.OpenedWithout(t.w.trustFile(), t.lead.Folder)
 	return &lead.TaskStarter{
 		Client: t.link.Client, Store: t.store, Sonny: t.w.sonny, Lead: t.lead.Record, Project: t.lead.Project,
-		Repo: t.lead.Repo, Settings: settings, Compose: lead.TaskComposer(home, t.w.config.Skills.Disabled), NoFolderFiles: without,
+		Repo: t.lead.Repo, Settings: settings, Compose: lead.TaskComposer(home, texts(t.w.config)), NoFolderFiles: without,
 		Keys: lead.KeyVariables(t.link.Ready),
 	}, err
 }

@@ -25,7 +25,7 @@ func (a *app) askTrust(ctx context.Context, w *around, t ahead.Terminal) (bool, 
 	if w.config.TrustFolders == "always" {
 		return true, nil
 	}
-	files := folderFiles(w.folder.Path, w.folder.Repo.Top, place.Real(filepath.Dir(w.agent)))
+	files := folderFiles(w.folder.Path, w.folder.Repo.Top, w.config.AgentsMD.Fallbacks, place.Real(filepath.Dir(w.agent)))
 	if files.count == 0 {
 		return true, nil
 	}
@@ -58,7 +58,7 @@ func (w *around) askedAbout() error {
 	if w.own || w.config.TrustFolders == "always" {
 		return nil
 	}
-	files := folderFiles(w.folder.Path, w.folder.Repo.Top, place.Real(filepath.Dir(w.agent)))
+	files := folderFiles(w.folder.Path, w.folder.Repo.Top, w.config.AgentsMD.Fallbacks, place.Real(filepath.Dir(w.agent)))
 	if files.count == 0 {
 		return nil
 	}
@@ -92,10 +92,10 @@ func (f *found) add(name string) {
 }
 
 // folderFiles are the files of a folder, and of those above it up to its checkout's top,
-// that agents would read: AGENTS.md, and what lies in .agents, in folders there too. The
+// that agents would read: AGENTS.md or what is read instead, and what lies in .agents, in folders there too. The
 // .agents of the home folder, a real path, are the person's own, which bots read whatever
 // folder they work in.
-func folderFiles(folder, top, home string) *found {
+func folderFiles(folder, top string, instead []string, home string) *found {
 	files := &found{}
 	var deep []func()
 	for dir := folder; ; dir = filepath.Dir(dir) {
@@ -103,8 +103,10 @@ func folderFiles(folder, top, home string) *found {
 		if err != nil {
 			break
 		}
-		if _, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil {
-			files.add(filepath.Join(prefix, "AGENTS.md"))
+		for _, name := range append([]string{"AGENTS.md"}, instead...) {
+			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+				files.add(filepath.Join(prefix, name))
+			}
 		}
 		if dir != home {
 			deep = append(deep, files.below(folder, filepath.Join(dir, ".agents")))

@@ -16,7 +16,7 @@ func TestWhatThePersonIsAskedAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{".agents/memory/MEMORY.md", ".agents/skills/plan/SKILL.md", "src/demo/.agents/setup", "src/demo/sub/AGENTS.md"} {
+	for _, name := range []string{".agents/memory/MEMORY.md", ".agents/skills/plan/SKILL.md", "src/demo/.agents/setup", "src/demo/sub/AGENTS.md", "src/demo/CLAUDE.md"} {
 		path := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -29,14 +29,16 @@ func TestWhatThePersonIsAskedAbout(t *testing.T) {
 	for _, row := range []struct {
 		name, folder, top, home string
 		want                    []string
+		instead                 []string
 	}{
-		{"the home folder", home, "", home, nil},
-		{"the home folder as a checkout", home, home, home, nil},
-		{"a folder of it", demo, demo, home, []string{".agents/setup"}},
-		{"a folder below that, of a checkout that is the home folder", filepath.Join(demo, "sub"), home, home, []string{"AGENTS.md", "../.agents/setup"}},
-		{"the same folder, of somebody else", home, "", "/elsewhere", []string{".agents/memory/MEMORY.md", ".agents/skills/plan/SKILL.md"}},
+		{"the home folder", home, "", home, nil, nil},
+		{"the home folder as a checkout", home, home, home, nil, nil},
+		{"a folder of it", demo, demo, home, []string{".agents/setup"}, nil},
+		{"with what is read instead of an AGENTS.md", demo, demo, home, []string{"CLAUDE.md", ".agents/setup"}, []string{"CLAUDE.md"}},
+		{"a folder below that, of a checkout that is the home folder", filepath.Join(demo, "sub"), home, home, []string{"AGENTS.md", "../.agents/setup"}, nil},
+		{"the same folder, of somebody else", home, "", "/elsewhere", []string{".agents/memory/MEMORY.md", ".agents/skills/plan/SKILL.md"}, nil},
 	} {
-		if got := folderFiles(row.folder, row.top, row.home); !slices.Equal(got.names, row.want) || got.count != len(row.want) || got.setup != slices.ContainsFunc(row.want, isSetup) {
+		if got := folderFiles(row.folder, row.top, row.instead, row.home); !slices.Equal(got.names, row.want) || got.count != len(row.want) || got.setup != slices.ContainsFunc(row.want, isSetup) {
 			t.Errorf("%s: %+v", row.name, got)
 		}
 	}
@@ -62,7 +64,7 @@ func TestManyFilesAreCounted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".agents", "setup"), nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f := folderFiles(dir, "", "/elsewhere")
+	f := folderFiles(dir, "", nil, "/elsewhere")
 	if f.names[0] != ".agents/setup" || !f.setup || len(f.names) != maxFolderFiles || f.count != many+1 {
 		t.Errorf("%q, %d named, %d in all, setup %v", f.names[0], len(f.names), f.count, f.setup)
 	}

@@ -33,6 +33,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/memory"
 	"agent/internal/sonny/notify"
+	"agent/internal/sonny/skill"
 	"agent/protocol"
 )
 
@@ -45,7 +46,7 @@ type Settings struct {
 	Panes       bool
 	PaneSplit   string // right or down
 	Notify      Notify
-	HiddenSkill []string // of instructions
+	Texts       skill.Texts // of instructions
 }
 
 // Options say what a host serves.

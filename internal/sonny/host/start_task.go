@@ -98,7 +98,7 @@ func (h *host) starter(c *Call, log *callLog) (*lead.TaskStarter, error) {
 	}
 	s := &lead.TaskStarter{
 		Client: h.Client, Store: h.Store, Sonny: h.sonny, Lead: c.bot, Project: project, Turn: c.Turn,
-		Settings: c.set.Lead, Compose: lead.TaskComposer(h.Home, c.set.HiddenSkill),
+		Settings: c.set.Lead, Compose: lead.TaskComposer(h.Home, c.set.Texts),
 		Keys: lead.KeyVariables(h.ready), Output: log,
 	}
 	if kept := h.session(c.BotID); kept != nil {

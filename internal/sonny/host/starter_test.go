@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/skill"
 	"agent/protocol"
 )
 
@@ -15,7 +16,7 @@ import (
 func (d *desk) starter(bot *protocol.Bot) *lead.TaskStarter {
 	return &lead.TaskStarter{
 		Client: d.c, Store: d.Path(".agent", "state.sqlite"), Sonny: d.sonny(), Lead: bot, Project: lead.ProjectOf(bot.Name),
-		Settings: lead.DefaultSettings(), Compose: lead.TaskComposer(d.Dir, nil),
+		Settings: lead.DefaultSettings(), Compose: lead.TaskComposer(d.Dir, skill.Texts{}),
 	}
 }
 

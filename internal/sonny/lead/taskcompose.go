@@ -11,12 +11,12 @@ import (
 	"agent/protocol"
 )
 
-// TaskComposer composes the instructions of tasks. home is the person's home folder,
-// hidden the skills that the settings disable. It is the one place that says of what.
-func TaskComposer(home string, hidden []string) func(TaskText) (*instructions.Composed, error) {
+// TaskComposer composes the instructions of tasks. home is the person's home folder. It is
+// the one place that says of what.
+func TaskComposer(home string, texts skill.Texts) func(TaskText) (*instructions.Composed, error) {
 	return func(t TaskText) (*instructions.Composed, error) {
 		return skill.Compose(skill.Options{
-			Workspace: t.Workspace, Source: t.Source, Top: t.Top, Home: home, Project: t.Project, Role: t.Role, Disabled: hidden,
+			Workspace: t.Workspace, Source: t.Source, Top: t.Top, Home: home, Project: t.Project, Role: t.Role, Texts: texts,
 			OwnOnly: t.NoFiles,
 		})
 	}

@@ -57,9 +57,15 @@ type Options struct {
 	Project   string // whose memory is read; "" for that of the folder
 	Role      string // "" for none; lead, home and cleanup are built in
 	Tasks     *Tasks // for a lead; nil for any other bot
-	Disabled  []string
+	Texts
 	OwnOnly   bool      // nothing of the folder's: the person's own files alone
 	Now       time.Time // zero for the present
+}
+
+// Texts is what the settings say of the texts that bots get.
+type Texts struct {
+	Disabled  []string // skills (skills.disabled)
+	Fallbacks []string // files that stand in for an AGENTS.md (agents_md.fallbacks)
 }
 
 // Compose puts together the instructions of a bot that Sonny makes (section 22):
@@ -69,7 +75,7 @@ type Options struct {
 func Compose(o Options) (*instructions.Composed, error) {
 	of := instructions.Options{
 		Workspace: o.Workspace, Source: o.Source, Top: o.Top, Home: o.Home, Project: o.Project, Role: o.Role,
-		BuiltIn: BuiltInRoles(), HiddenSkills: o.Disabled, OwnOnly: o.OwnOnly, Now: o.Now,
+		BuiltIn: BuiltInRoles(), HiddenSkills: o.Disabled, Fallbacks: o.Fallbacks, OwnOnly: o.OwnOnly, Now: o.Now,
 	}
 	if o.Tasks != nil {
 		of.Standing = o.Tasks.standing()

@@ -43,7 +43,7 @@ func TestComposeOfALead(t *testing.T) {
 		".agents/memory/projects/work/MEMORY.md":   "- ci (project, verified 2026-01-02): CI is slow\n",
 		".agents/commons/threads/none/thread.json": `{"title":"t","by":"a","made_ms":1}`,
 	})
-	o := Options{Workspace: work, Home: home, Role: "lead", Tasks: &Tasks{Worktree: true}, Disabled: []string{"off"}}
+	o := Options{Workspace: work, Home: home, Role: "lead", Tasks: &Tasks{Worktree: true}, Texts: Texts{Disabled: []string{"off"}}}
 	c, err := Compose(o)
 	if err != nil {
 		t.Fatal(err)
