@@ -147,6 +147,9 @@ func (r *run) makeBot(ctx context.Context, p *lead.Plan) error {
 	if err != nil {
 		return err
 	}
+	for _, l := range c.Left {
+		r.out.note("not_taken", l.Path+" was not taken: "+l.Why)
+	}
 	p.Instructions, p.Rules = c.Text, r.Rules(0)
 	r.inRole(p, c.Role)
 	if r.Schema != nil {
