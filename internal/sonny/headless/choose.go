@@ -122,7 +122,7 @@ func (r *run) makeNew(ctx context.Context) error {
 		return err
 	}
 	p := &lead.Plan{
-		Folder: r.Folder, Project: project, Name: project + ".exec-" + suffix(), Store: r.Store,
+		Folder: r.Folder, Project: project, Name: lead.HeadlessName(project, suffix()), Store: r.Store,
 		Model: model, Effort: r.Effort, Settings: r.Settings, Tools: r.Link.Ready.Tools, ClientTools: r.ClientTools, Only: r.Only,
 	}
 	if err := p.CheckOnly(); err != nil {
