@@ -70,10 +70,11 @@ type Composed struct {
 	Role    *Role // nil where none was asked for
 	Parts   Parts
 	Sources []Source // in the order of the text
-	Left    []Left   // AGENTS.md files that were not taken, since others may have written them
+	Left    []Left   // files that were not taken, or not whole
 }
 
-// Left is a file that is on the way and that was not taken.
+// Left is a file that was not taken: an AGENTS.md that others may have written, or an index
+// of memory with lines that are no fact's, of which the others were.
 type Left struct{ Path, Why string }
 
 // A Source is one thing that went into a text.

@@ -47,6 +47,25 @@ func Skills(workspace, home string) ([]Entry, error) {
 	})
 }
 
+// SkillsLeftOut are the folders of skills that no bot is shown, since a shell could not pass
+// their names unquoted: their paths. Errors are those of Skills.
+func SkillsLeftOut(workspace, home string) (paths []string, err error) {
+	for _, top := range tops(workspace, home) {
+		dir := inAgents(top, "skills")
+		list, err := entries(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			path := filepath.Join(dir, e.Name())
+			if there, err := exists(filepath.Join(path, "SKILL.md")); !shellPlain(e.Name()) && (there || err != nil) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths, nil
+}
+
 // Roles lists the roles that bots of a workspace are shown, by name: each NAME.md
 // in .agents/agents, found as Skills are. The terminal client's own are among
 // them where they have a file.

@@ -127,7 +127,7 @@ func parts(c *instructions.Composed) string {
 		words = []string{"the preamble alone"}
 	}
 	if n := len(c.Left); n > 0 {
-		words = append(words, fmt.Sprintf("%d AGENTS.md not taken: sonny instructions", n))
+		words = append(words, fmt.Sprintf("%d not taken, or not whole: sonny instructions", n))
 	}
 	return strings.Join(words, " · ")
 }

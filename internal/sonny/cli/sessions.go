@@ -320,7 +320,7 @@ func (a *app) sessionsRemove(cmd *cobra.Command, word string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.confirmRemoval(world, f, yes); err != nil {
+	if err := a.confirmRemoval(world, f, lead.Hidden(all), yes); err != nil {
 		return err
 	}
 	if !f.Gone() {
@@ -346,7 +346,7 @@ func (a *app) removable(ctx context.Context, link *connect.Link, word string, al
 }
 
 // confirmRemoval asks, and names the tasks that stay.
-func (a *app) confirmRemoval(world *live.World, f *lead.Found, yes bool) error {
+func (a *app) confirmRemoval(world *live.World, f *lead.Found, own map[int64]bool, yes bool) error {
 	if f.Gone() || yes {
 		return nil
 	}
@@ -354,7 +354,7 @@ func (a *app) confirmRemoval(world *live.World, f *lead.Found, yes bool) error {
 		return usagef("rm deletes the bot %s for good: give --yes where nobody can be asked", f.Record.Name)
 	}
 	var stay []string
-	for _, t := range lead.Tasks(f.Record, f.Project, world.Records(), nil) {
+	for _, t := range lead.Tasks(f.Record, f.Project, world.Records(), own) {
 		stay = append(stay, t.Name)
 	}
 	question := "delete " + f.Record.Name + " and all that was said with it?"

@@ -113,6 +113,7 @@ type taskDesk struct {
 	store string // the store's path
 	lead  lead.Found
 	bots  []protocol.Bot
+	own   map[int64]bool  // bots that are sessions of their own
 	waits map[string]bool // bots that wait for a verdict
 }
 
@@ -159,9 +160,11 @@ func (t *taskDesk) read(of string) error {
 	if broken != nil {
 		fmt.Fprintf(t.a.stderr, "sonny: %s\n", termsafe.OneLine(broken.Error()))
 	}
+	all := lead.Sessions(t.link.Ready.Store.Identity, page, t.bots)
+	t.own = lead.Hidden(all)
 	found := lead.Leads(t.w.folder.Path, t.link.Ready.Store.Identity, page, t.bots)
 	if of != "" {
-		found = lead.Sessions(t.link.Ready.Store.Identity, page, t.bots)
+		found = all
 	}
 	for _, f := range found {
 		if !f.Gone() && (of == "" || f.Bot == of || f.Title == of) {
@@ -177,7 +180,7 @@ func (t *taskDesk) read(of string) error {
 
 // task is a task of the lead by its name, with or without the prefix.
 func (t *taskDesk) task(name string) (*protocol.Bot, error) {
-	for _, b := range lead.Tasks(t.lead.Record, t.lead.Project, t.bots, nil) {
+	for _, b := range lead.Tasks(t.lead.Record, t.lead.Project, t.bots, t.own) {
 		if b.Name == name || b.Name == t.lead.Project+"."+name {
 			return b, nil
 		}
@@ -209,7 +212,7 @@ type taskRow struct {
 
 func (t *taskDesk) list() error {
 	rows := []taskRow{}
-	for _, b := range lead.Tasks(t.lead.Record, t.lead.Project, t.bots, nil) {
+	for _, b := range lead.Tasks(t.lead.Record, t.lead.Project, t.bots, t.own) {
 		row := taskRow{Bot: b.Name, BotID: b.ID, State: b.Status, Workspace: b.Workspace, Model: b.ModelRef(), Tokens: b.TokensUsed, Budget: b.BudgetTokens}
 		if t.waits[b.Name] {
 			row.State = "needs you"

@@ -366,6 +366,7 @@ var states = []state{
 	{name: "an MCP server that does not check", make: writes(".agent/config.toml", "[mcp_servers.x]\nargs = [\"a\"]\n"), id: "mcp", status: doctor.Fail, says: []string{"mcp_servers.x"}},
 	{name: "an MCP server without its variable", make: writes(".agent/config.toml", "[mcp_servers.x]\ncommand = \"x\"\nenv_vars = [\"X_KEY\"]\n"), id: "mcp", status: doctor.Warn, says: []string{"x needs X_KEY"}},
 	{name: "a skill that is a FIFO", make: replaced(".agents/skills/one/SKILL.md", fifo), id: "skills", status: doctor.Fail, says: []string{"one"}},
+	{name: "a skill whose name a shell could not pass", make: writes(".agents/skills/a'b c/SKILL.md", "Do it.\n"), id: "skills", status: doctor.Warn, says: []string{"no bot is shown", "a'b c", "rename"}},
 	{name: "a skill with an odd name", make: writes(".agents/skills/One_Two/SKILL.md", "Do it.\n"), id: "skills", status: doctor.Warn, says: []string{"One_Two"}},
 	{name: "a role with open front matter", make: replaced(".agents/agents/tester.md", fifo), id: "roles", status: doctor.Fail, says: []string{"tester"}},
 	{name: "a command that is a FIFO", make: replaced(".agents/commands/go.md", fifo), id: "commands", status: doctor.Fail, says: []string{"go"}},

@@ -11,6 +11,7 @@ import (
 
 	"agent/client"
 	"agent/client/envfile"
+	"agent/client/instructions"
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/memory"
@@ -144,6 +145,13 @@ func (d *Doctor) skills(context.Context) finding {
 		case !skill.PlainName(r.Name):
 			odd = append(odd, r.Name)
 		}
+	}
+	left, err := instructions.SkillsLeftOut(d.o.Folder, d.o.Home)
+	if err != nil {
+		return fault(Fail, err, "")
+	}
+	if len(bad) == 0 && len(left) > 0 {
+		return warn("no bot is shown "+listed(left)+": a skill's name is 1 to 64 of a-z 0-9 -", "rename the folder").with(listed(append(left, odd...)))
 	}
 	if len(bad) == 0 && len(odd) > 0 {
 		return warn("a skill's name is 1 to 64 of a-z 0-9 -: "+listed(odd), "rename the folder")

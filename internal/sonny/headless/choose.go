@@ -122,7 +122,7 @@ func (r *run) makeNew(ctx context.Context) error {
 		return err
 	}
 	p := &lead.Plan{
-		Folder: r.Folder, Project: project, Name: project + ".exec-" + suffix(), Store: r.Store,
+		Folder: r.Folder, Project: project, Name: lead.HeadlessName(project, suffix()), Store: r.Store,
 		Model: model, Effort: r.Effort, Settings: r.Settings, Tools: r.Link.Ready.Tools, ClientTools: r.ClientTools, Only: r.Only,
 	}
 	if err := p.CheckOnly(); err != nil {
@@ -146,6 +146,9 @@ func (r *run) makeBot(ctx context.Context, p *lead.Plan) error {
 	c, err := r.Compose(p.Folder, p.Project, r.Role)
 	if err != nil {
 		return err
+	}
+	for _, l := range c.Left {
+		r.out.note("not_taken", l.Path+" was not taken: "+l.Why)
 	}
 	p.Instructions, p.Rules = c.Text, r.Rules(0)
 	r.inRole(p, c.Role)

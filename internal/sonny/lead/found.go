@@ -74,6 +74,18 @@ func Sessions(store string, page *Page, bots []protocol.Bot) []Found {
 	return out
 }
 
+// Hidden are the bots that are sessions of their own, by their ids, and so no tasks of
+// another.
+func Hidden(sessions []Found) map[int64]bool {
+	own := map[int64]bool{}
+	for i := range sessions {
+		if sessions[i].Kind != KindTask {
+			own[sessions[i].BotID] = true
+		}
+	}
+	return own
+}
+
 // looksLikeLead reports whether a bot that nothing is known of is somebody's lead.
 func looksLikeLead(b *protocol.Bot) bool {
 	return !MadeByBot(b) && !b.Closed && b.Workspace != nil && isLeadOf(b.Name, ProjectOf(b.Name))
@@ -89,10 +101,12 @@ func worksIn(b *protocol.Bot, folder string) bool {
 }
 
 // KindOf is what a bot is that no session was kept for: one that a bot made, or a root
-// that is named as a project's, is a task. home is the person's home folder, a real path.
+// that is named as a project's, is a task, and a run without a screen is an exec. home is the person's home folder, a real path.
 func KindOf(b *protocol.Bot, home string) Kind {
 	project := ProjectOf(b.Name)
 	switch {
+	case Headless(b):
+		return KindExec
 	case MadeByBot(b), strings.HasPrefix(b.Name, project+".") && !isLeadOf(b.Name, project):
 		return KindTask
 	case b.Name == HomeBot && CheckHome(b, home) == nil:
@@ -138,8 +152,9 @@ type Child struct {
 }
 
 // Tasks are the bots under a lead, by name: those that it created, at any depth, and
-// roots that are named as its project's (sonny.md 5.3). hidden are the ids that are
-// sessions of their own: forks and side chats.
+// roots that are named as its project's (sonny.md 5.3). Runs without a screen are none:
+// tasks are what a lead, or the person under one, started as such. hidden are the ids
+// that are sessions of their own, such as forks and side chats.
 func Tasks(lead *protocol.Bot, project string, bots []protocol.Bot, hidden map[int64]bool) []*protocol.Bot {
 	var out []*protocol.Bot
 	for _, c := range Families([]Head{{lead, project}}, bots, hidden)[lead.ID] {
@@ -162,7 +177,7 @@ func Families(heads []Head, bots []protocol.Bot, hidden map[int64]bool) map[int6
 	for i := range bots {
 		b := &bots[i]
 		switch {
-		case hidden[b.ID] || f.under[b.ID] || Judge(b):
+		case hidden[b.ID] || f.under[b.ID] || Judge(b) || Headless(b):
 		case b.CreatedByID != nil:
 			f.made[*b.CreatedByID] = append(f.made[*b.CreatedByID], b)
 		default:
@@ -209,6 +224,22 @@ func prefixes(name string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// headlessName is what of a run's name stands behind its project.
+const headlessName = "exec-"
+
+// HeadlessName is a name for a run of a project without a screen. suffix tells it from
+// others: 6 of a-z 2-7.
+func HeadlessName(project, suffix string) string { return project + "." + headlessName + suffix }
+
+// Headless reports whether a bot is a run without a screen, by its name and by being
+// nobody's: one that a bot made is a task whatever it is called.
+func Headless(b *protocol.Bot) bool {
+	last := b.Name[strings.LastIndexByte(b.Name, '.')+1:]
+	suffix, ok := strings.CutPrefix(last, headlessName)
+	odd := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '2' || r > '7') }
+	return ok && len(last) < len(b.Name) && !MadeByBot(b) && len(suffix) == 6 && !strings.ContainsFunc(suffix, odd)
 }
 
 // Judge reports whether a bot is one that the automatic approver judges by. The name

@@ -39,11 +39,7 @@ type Fact struct {
 
 // Line is the fact's line of the index, with its newline.
 func (f *Fact) Line() string {
-	mark := ""
-	if len(f.External) > 0 {
-		mark = ", external"
-	}
-	return fmt.Sprintf("- %s (%s, verified %s%s): %s\n", f.Name, f.Type, f.Verified, mark, f.Description)
+	return instructions.FactLine(f.Name, f.Type, f.Verified, len(f.External) > 0, f.Description) + "\n"
 }
 
 // encode is the fact as a file.

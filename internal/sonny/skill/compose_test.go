@@ -41,6 +41,7 @@ func TestComposeOfALead(t *testing.T) {
 		".agents/skills/plan/SKILL.md": "Plans.", ".agents/skills/off/SKILL.md": "Off.",
 		".agents/agents/tester.md":                 "---\ndescription: Tests\nmodel: a/b\n---\nYou test.",
 		".agents/memory/projects/work/MEMORY.md":   "- ci (project, verified 2026-01-02): CI is slow\n",
+		".agents/memory/projects/work/ci.md":       "---\nname: ci\ndescription: CI is slow\ntype: project\nsource: Ada\nverified: 2026-01-02\n---\n\nIt is.\n",
 		".agents/commons/threads/none/thread.json": `{"title":"t","by":"a","made_ms":1}`,
 	})
 	o := Options{Workspace: work, Home: home, Role: "lead", Tasks: &Tasks{Worktree: true}, Texts: Texts{Disabled: []string{"off"}}}
