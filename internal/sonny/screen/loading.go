@@ -40,6 +40,17 @@ func (s *session) loadOlder(a *App) {
 	})
 }
 
+// scrollTop goes to the oldest that is loaded, what is on its way with it.
+func (a *App) scrollTop() {
+	a.scroll(everything)
+	if s := a.at(); s != nil && s.older && s.grew == nil {
+		s.grew = func() { s.up = everything }
+	}
+}
+
+// everything is more rows than there are.
+const everything = 1 << 30
+
 // olderPart is a part with its cells.
 type olderPart struct {
 	*loadedPart
