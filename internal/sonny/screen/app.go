@@ -184,6 +184,7 @@ type App struct {
 	frameDue    *time.Timer
 	clockDue    *time.Timer
 	loadedAll   bool
+	slack       slack
 	flights     []flight // in the order in which they were sent
 	askedModels bool
 }
@@ -253,6 +254,8 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 // most every 16 ms; a frame in which nothing changed is not made.
 func (a *App) loop(notes <-chan live.Note) {
 	a.frameDue, a.clockDue = stopped(), stopped()
+	a.slack.due = stopped()
+	a.slack.soon()
 	var resized *time.Timer
 	a.draw()
 	for !a.quit {
@@ -292,6 +295,8 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.soon()
 		case <-a.keeping.due.C:
 			a.saveDrafts()
+		case <-a.slack.due.C:
+			a.freeSlack()
 		case <-a.frameDue.C:
 			a.draw()
 		case <-a.clockDue.C:
@@ -419,6 +424,7 @@ func (a *App) event(e *protocol.Event) {
 	case protocol.KindTurnFinished:
 		a.answers.refresh(a)
 		a.readBranch()
+		a.slack.soon()
 	}
 }
 

@@ -43,7 +43,14 @@ func TestRepliesFarFromTheViewSleep(t *testing.T) {
 	t.Parallel()
 	look := Look{Width: 60}
 	tr, whole := replied(200), replied(200)
+	tr.Measure(look)
+	if n := awake(tr); n != 0 {
+		t.Errorf("%d replies are laid out that were only measured", n)
+	}
 	total := tr.Height(look)
+	if n := awake(tr); n != 0 {
+		t.Errorf("%d replies were laid out again for a height that is known", n)
+	}
 	all := whole.Rows(look, 0, total)
 	if len(all) != total {
 		t.Fatalf("%d rows of %d", len(all), total)
