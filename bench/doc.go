@@ -6,6 +6,9 @@
 //
 //	go run ./bench -w W1,W6,start -json figures.json
 //
+// Sonny is measured on a terminal, with the daemon that it starts itself
+// (sonny.go).
+//
 // Every run is a fresh daemon process. The model server is a process of its
 // own and never counted. docs/MEASURE.md explains the table.
 package main

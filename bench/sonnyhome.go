@@ -59,7 +59,8 @@ type sonnySession struct {
 	long  int // lines of the reply to longPrompt, 0: there is none
 }
 
-// sonnyHome makes a home with a lead that has that session. Its daemon runs.
+// sonnyHome makes a home with a lead that has that session. Its daemon runs, as Sonny
+// has started it.
 func (b *bench) sonnyHome(ctx context.Context, s sonnySession) (*sonnyHome, error) {
 	dir, err := os.MkdirTemp(b.dir, "sonny-")
 	if err != nil {
@@ -71,9 +72,12 @@ func (b *bench) sonnyHome(ctx context.Context, s sonnySession) (*sonnyHome, erro
 		return nil, err
 	}
 	h.client = &client.Client{Target: target}
-	err = errors.Join(h.settle(ctx, s), h.begin(ctx, s))
+	err = h.settle(ctx, s)
 	if err == nil {
-		err = h.fill(ctx, s)
+		err = h.begin(ctx)
+	}
+	if err == nil {
+		err = h.fill(ctx, s.turns)
 	}
 	if err != nil {
 		return nil, errors.Join(err, h.close(ctx))
@@ -167,7 +171,7 @@ func terseReply(lines int, end string) string {
 }
 
 // begin has Sonny make the lead and send its first two turns, and ends the daemon.
-func (h *sonnyHome) begin(ctx context.Context, s sonnySession) error {
+func (h *sonnyHome) begin(ctx context.Context) error {
 	t, err := h.open()
 	if err != nil {
 		return err
@@ -189,9 +193,9 @@ func (h *sonnyHome) begin(ctx context.Context, s sonnySession) error {
 	return h.client.Shutdown(ctx, 0)
 }
 
-// fill repeats the second turn, and starts the daemon again as Sonny starts it.
-func (h *sonnyHome) fill(ctx context.Context, s sonnySession) error {
-	if err := repeatTurns(h.path(".agent", "state.sqlite"), s.turns-2); err != nil {
+// fill repeats the second turn, so that there are so many, and starts the daemon again as Sonny starts it.
+func (h *sonnyHome) fill(ctx context.Context, turns int) error {
+	if err := repeatTurns(h.path(".agent", "state.sqlite"), turns-2); err != nil {
 		return err
 	}
 	t, err := h.open()

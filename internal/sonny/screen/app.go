@@ -178,7 +178,8 @@ type App struct {
 	frameDue    *time.Timer
 	clockDue    *time.Timer
 	loadedAll   bool
-	tasteless   string   // what kept the settings from being read; "" for nothing
+	tasteless   string // what kept the settings from being read; "" for nothing
+	slack       slack
 	flights     []flight // in the order in which they were sent
 	askedModels bool
 }
@@ -248,6 +249,8 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 // most every 16 ms; a frame in which nothing changed is not made.
 func (a *App) loop(notes <-chan live.Note) {
 	a.frameDue, a.clockDue = stopped(), stopped()
+	a.slack.due = stopped()
+	a.slack.soon()
 	var resized *time.Timer
 	a.draw()
 	for !a.quit {
@@ -287,6 +290,8 @@ func (a *App) loop(notes <-chan live.Note) {
 			a.soon()
 		case <-a.keeping.due.C:
 			a.saveDrafts()
+		case <-a.slack.due.C:
+			a.freeSlack()
 		case <-a.frameDue.C:
 			a.draw()
 		case <-a.clockDue.C:
@@ -414,6 +419,7 @@ func (a *App) event(e *protocol.Event) {
 	case protocol.KindTurnFinished:
 		a.answers.refresh(a)
 		a.readBranch()
+		a.slack.soon()
 	}
 }
 

@@ -38,7 +38,7 @@ var basics = feature{
 		"scroll_page_down": func(a *App) { a.scroll(-max(1, a.h/2)) },
 		"scroll_up":        func(a *App) { a.scroll(1) },
 		"scroll_down":      func(a *App) { a.scroll(-1) },
-		"scroll_top":       func(a *App) { a.scroll(1 << 30) },
+		"scroll_top":       (*App).scrollTop,
 		"scroll_bottom":    func(a *App) { a.scroll(-1 << 30) },
 	},
 }

@@ -19,10 +19,10 @@ func (s *session) loadOlder(a *App) {
 		if err != nil {
 			return nil, err
 		}
-		// It is laid out here, so that no frame waits for it.
+		// It is measured here, so that no frame waits for it.
 		older := cells.New(a.o.Markdown)
 		p.show(older, func(turn int64) bool { return turn != newer })
-		older.Height(look)
+		older.Measure(look)
 		return &olderPart{p, older}, nil
 	}, func(p *olderPart, err error) {
 		s.older = false
@@ -33,12 +33,24 @@ func (s *session) loadOlder(a *App) {
 		a.tellUsed(p.tr, usedIn(p.loadedPart))
 		s.began(p.loadedPart)
 		s.tr.Prepend(p.tr)
+		a.slack.soon()
 		if grew := s.grew; grew != nil {
 			s.grew = nil
 			grew()
 		}
 	})
 }
+
+// scrollTop goes to the oldest that is loaded, what is on its way with it.
+func (a *App) scrollTop() {
+	a.scroll(everything)
+	if s := a.at(); s != nil && s.older && s.grew == nil {
+		s.grew = func() { s.up = everything }
+	}
+}
+
+// everything is more rows than there are.
+const everything = 1 << 30
 
 // olderPart is a part with its cells.
 type olderPart struct {

@@ -245,6 +245,16 @@ func (t *Transcript) Height(l Look) int {
 	return total
 }
 
+// Measure finds the height of each cell, as Height does, for later. It keeps nothing else
+// of what replies look like.
+func (t *Transcript) Measure(l Look) {
+	for _, c := range t.cells {
+		if c.Height(l); c.Kind == Reply {
+			c.doc.sleep()
+		}
+	}
+}
+
 // gap is how many empty lines stand before a cell.
 func (t *Transcript) gap(i int) int {
 	if i > 0 && t.cells[i].Kind == User {
