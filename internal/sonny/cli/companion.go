@@ -168,8 +168,8 @@ func (c *companion) hostSettings(folder string) (host.Settings, error) {
 	n := &cfg.Notifications
 	s := host.Settings{
 		TaskUpdates: cfg.TaskUpdates, Memory: cfg.Memory.Enabled, Panes: cfg.Panes.Enabled, PaneSplit: cfg.Panes.Split,
-		Texts: texts(cfg),
-		Notify:      host.Notify{On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command},
+		Texts:  texts(cfg),
+		Notify: host.Notify{On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Content: n.Content},
 	}
 	if err != nil || folder == "" {
 		return s, err

@@ -87,11 +87,10 @@ func (a *app) taste(w *around, c *config.Config) (screen.Taste, []*protocol.Erro
 
 // notifications are the settings of them, with the route that this terminal takes.
 func notifications(n *config.Notifications, tmux term.Tmux) screen.Notify {
+	around := notify.Around{Env: os.Getenv, Look: exec.LookPath, Passthrough: tmux.Passthrough}
 	return screen.Notify{
-		On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Sound: n.Sound,
-		Route: notify.Pick(notify.Route(n.Route), notify.Around{
-			Env: os.Getenv, Look: exec.LookPath, Passthrough: tmux.Passthrough,
-		}),
+		On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Sound: n.Sound, Content: n.Content,
+		Route: notify.Pick(notify.Route(n.Route), around), Progress: n.Progress && notify.ShowsProgress(around),
 	}
 }
 

@@ -19,6 +19,7 @@ type Notify struct {
 	When    string // never: nothing is told
 	MinTurn time.Duration
 	Command []string // empty: nothing is told
+	Content bool     // a call's own text may be told
 }
 
 // teller runs the person's notification command while no screen is attached. It belongs
@@ -88,6 +89,9 @@ func (t *teller) tell(ctx context.Context, n notify.Note) {
 		n.Title += ": " + t.u.title(n.Bot)
 	}
 	t.running.Go(func() {
+		if set.Notify.Content {
+			n = notify.WithContent(ctx, h.Client, n)
+		}
 		if err := n.Run(ctx, notify.Command, set.Notify.Command); err != nil {
 			h.logf("notifications.command: %v", err)
 		}

@@ -92,6 +92,21 @@ func Pick(setting Route, a Around) Route {
 	return Bell
 }
 
+// ShowsProgress reports whether the terminal is known to show progress by OSC 9;4. Others
+// take that sequence for a notification, or for a sound.
+func ShowsProgress(a Around) bool {
+	return a.Env("TMUX") == "" && (a.Env("TERM_PROGRAM") == "ghostty" || a.Env("TERM") == "xterm-ghostty" ||
+		a.Env("WT_SESSION") != "" || a.Env("ConEmuANSI") == "ON")
+}
+
+// Progress is the sequence that shows, or takes away, that something is under way.
+func Progress(on bool) string {
+	if on {
+		return "\x1b]9;4;3\x1b\\"
+	}
+	return "\x1b]9;4;0\x1b\\"
+}
+
 // native is the platform's own program; "" for none.
 func native(look func(string) (string, error)) string {
 	name := "notify-send"

@@ -241,6 +241,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.loop(notes)
 	a.lastDrafts()
 	_ = a.markSeen(a.session)() // nobody is there any more to be told
+	a.showProgress(false)
 	a.front.close(a)
 	return a.sitting(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
 )
@@ -66,12 +67,14 @@ func (f *fullFront) input(a *App, e term.Event) bool { return a.input(e) }
 func (f *fullFront) due(a *App) time.Time            { return a.nextSecond() }
 func (f *fullFront) close(*App)                      {}
 
-// titled sets the terminal's title where it is another one than was.
+// titled sets the terminal's title where it is another one than was, and the progress that
+// it shows.
 func titled(a *App, was *string) {
 	now := ""
 	if a.o.Title {
 		now = a.title()
 	}
+	a.showProgress(a.session != nil && a.state() == live.Working)
 	if now != *was {
 		*was = now
 		a.o.Term.Title(now)

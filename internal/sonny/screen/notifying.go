@@ -19,6 +19,9 @@ type Notify struct {
 	Route   notify.Route // never auto
 	Command []string
 	Sound   bool
+	Content bool // a command's text may be told
+
+	Progress bool // the terminal shows that the bot on screen works
 }
 
 // quietAs is how long without a key a terminal that tells nothing counts as unfocused.
@@ -29,6 +32,9 @@ type telling struct {
 	focus   *bool     // what the terminal said; nil: it never did
 	focusAt time.Time // when
 	burst   notify.Burst
+
+	progress   bool // is shown
+	progressAt time.Time
 }
 
 // notifying tells of what happened to the bots that this screen is about.
@@ -69,8 +75,13 @@ func (a *App) tell(n notify.Note) {
 	if a.session != nil {
 		n.Title = "sonny: " + a.session.name()
 	}
-	kept, store := a.o.Kept, a.ready.Store.Identity
-	do(a, func(context.Context) ([]panes.Record, error) { return others(kept, store) },
+	kept, store, content := a.o.Kept, a.ready.Store.Identity, a.o.Notify.Content
+	do(a, func(ctx context.Context) ([]panes.Record, error) {
+		if content {
+			n = notify.WithContent(ctx, a.client(), n)
+		}
+		return others(kept, store)
+	},
 		func(list []panes.Record, err error) {
 			if err != nil {
 				a.notes.fail(err) // nobody else is known to tell of it
@@ -107,6 +118,22 @@ func (a *App) elsewhere() bool {
 		return !*a.telling.focus
 	}
 	return a.o.Now().Sub(a.lastKey) >= quietAs
+}
+
+// progressEvery is how often progress is shown anew: terminals take it away by themselves.
+const progressEvery = 5 * time.Second
+
+// showProgress has the terminal show whether the bot on screen works.
+func (a *App) showProgress(works bool) {
+	t, now := &a.telling, a.o.Now()
+	switch {
+	case works && a.o.Notify.Progress && (!t.progress || now.Sub(t.progressAt) >= progressEvery):
+		t.progress, t.progressAt = true, now
+		a.o.Term.Send(notify.Progress(true))
+	case t.progress && !(works && a.o.Notify.Progress):
+		t.progress = false
+		a.o.Term.Send(notify.Progress(false))
+	}
 }
 
 func (a *App) deliver(n notify.Note) {

@@ -62,6 +62,35 @@ func TestNotifications(t *testing.T) {
 		}
 	})
 
+	t.Run("with notifications.content a call's command is told, without it the tool alone", func(t *testing.T) {
+		t.Parallel()
+		for content, want := range map[string]string{"true": "asks to use shell: touch x", "false": "asks to use shell\x1b"} {
+			h, dir := demo(t, settings("row = \"manual\"\n[notifications]\nroute = \"osc9\"\ncontent = "+content+"\n"))
+			s := open(h, dir)
+			s.WaitFor("1 AGENTS.md")
+			s.Focus(false)
+			send(s, "esc: touch x")
+			s.WaitRaw(0, "\x1b]9;sonny: demo.lead: demo.lead "+want)
+		}
+	})
+
+	t.Run("a terminal that is known to show progress shows it while the bot works", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		s := open(h.With("TERM_PROGRAM=ghostty"), dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "sh: until [ -e release ]; do sleep 0.1; done")
+		s.WaitRaw(0, "\x1b]9;4;3\x1b\\")
+		h.Write("demo/release", "")
+		s.WaitRaw(0, "\x1b]9;4;0\x1b\\")
+		other := open(h, dir)
+		other.WaitFor("since ")
+		turnOf(other, func() { send(other, "say: hi") })
+		if strings.Contains(string(other.Raw()), "\x1b]9;4;") {
+			t.Error("another terminal was told too")
+		}
+	})
+
 	t.Run("of two screens the one that last had focus tells, and with none the command does", func(t *testing.T) {
 		t.Parallel()
 		told := t.TempDir() + "/told"
