@@ -65,6 +65,7 @@ var workloads = []workload{
 	{id: "interrupts", run: (*bench).interrupts},
 	{id: "small", run: (*bench).small},
 	{id: "start", run: (*bench).startUp},
+	{id: "sonny", run: (*bench).screen},
 	{id: "peers", run: (*bench).comparison, long: true},
 }
 
@@ -82,6 +83,7 @@ func usual() string {
 // bench is one invocation.
 type bench struct {
 	agent  string // the binary that is measured
+	sonny  string // the other one
 	self   string // this program, which also plays the model server
 	dir    string // everything it makes
 	family string
@@ -110,6 +112,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	f.IntVar(&runs, "runs", 3, "fresh-process runs of each but W7, W11 and peers; the table shows their medians")
 	f.StringVar(&b.family, "family", "responses", "what the provider speaks: responses, responses-ws, anthropic or chat")
 	f.StringVar(&b.agent, "agent", "", "the agent `binary` to measure; built from this module by default")
+	f.StringVar(&b.sonny, "sonny", "", "the sonny `binary` to measure; built from this module by default")
 	f.StringVar(&jsonFile, "json", "", "`file` for every figure of every run")
 	f.StringVar(&dir, "dir", "", "`folder` for the stores, on the disk that is to be measured; default a temporary one")
 	f.DurationVar(&b.sustain, "sustain", 5*time.Minute, "how long W7 runs with nothing pruned; a third of it more with eight kept turns")
@@ -148,8 +151,11 @@ func (b *bench) place(dir string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	if b.agent != "" {
-		if b.agent, err = filepath.Abs(b.agent); err != nil {
+	for _, binary := range []*string{&b.agent, &b.sonny} {
+		if *binary == "" {
+			continue
+		}
+		if *binary, err = filepath.Abs(*binary); err != nil {
 			return err
 		}
 	}

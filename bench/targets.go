@@ -74,6 +74,21 @@ var targets = slices.Concat([]target{
 	{workload: "start", kase: "agent run, no daemon", name: "wall", most: 100},
 	{workload: "start", kase: "agent stats, warm", name: "wall", most: 20},
 	{workload: "start", kase: "one text turn", name: "syncs", most: 4},
+	{workload: "sonny", kase: sonnyLong, name: "start to session p50", most: 60},
+	{workload: "sonny", kase: sonnyLong, name: "RSS at rest", most: 40},
+	{workload: "sonny", kase: sonnyLong, name: "RSS scrolled through", most: 40},
+	{workload: "sonny", kase: sonnyLong, name: "idle", most: 0.2},
+	{workload: "sonny", kase: sonnyLong, name: "idle, written", most: 0.5}, // nothing
+	{workload: "sonny", kase: sonnyLong, name: "a silent turn", most: 1},
+	{workload: "sonny", kase: sonnyLong, name: "a key writes", most: 512},
+	{workload: "sonny", kase: sonnyLong, name: "key to echo p50", most: 8},
+	{workload: "sonny", kase: sonnyLong, name: "key to echo p99", most: 16},
+	{workload: "sonny", kase: sonnyLong, name: "1 stream", most: 10},
+	{workload: "sonny", kase: sonnyLong, name: "a paste of 10,000 lines p50", most: 200},
+	{workload: "sonny", kase: sonnyMany, name: "key to echo p50", most: 8},
+	{workload: "sonny", kase: sonnyMany, name: "key to echo p95", most: 16},
+	{workload: "sonny", kase: sonnyMany, name: "key to echo, most", most: 50},
+	{workload: "sonny", kase: sonnyMany, name: "peak", most: 150},
 }, lifeTargets("W2"), lifeTargets("W3"), secureTargets())
 
 // lifeTargets are those of W2 and W3, the same for each mode.

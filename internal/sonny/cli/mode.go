@@ -8,6 +8,7 @@ import (
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/ahead"
 	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/screen/theme"
 )
 
@@ -43,6 +44,7 @@ func (a *app) openTerminal(w *around) (t *term.Terminal, err error) {
 	if w.again != "" {
 		w.mode, w.why = w.again, "/screen "+string(w.again)
 	}
+	text.Ambiguous = w.config.TUI.AmbiguousWide
 	w.guard = &crash.Guard{Dir: w.sonny, Version: Version, Out: a.stderr}
 	o := a.terminal(w)
 	o.Crashed = w.guard.Catch

@@ -246,7 +246,7 @@ func (a *app) setupAlone(ctx context.Context, w *around) error {
 	defer w.guard.Watch()()
 	defer w.guard.Catch()
 	defer t.Close()
-	a.looks(w, t)(t.Background())
+	a.looks(w, t, &w.config.TUI.Theme)(t.Background())
 	asked, end := w.asking(t)
 	defer end()
 	return a.setupScreen(ctx, w, asked)

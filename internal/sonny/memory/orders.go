@@ -3,13 +3,14 @@ package memory
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
 // An order is one way in which a fact reads as an instruction to agents.
 type order struct {
 	about string // what the log says
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 }
 
 // Words of which the patterns are made.
@@ -59,9 +60,12 @@ var orders = []order{
 	)},
 }
 
-// anyOf is a pattern that any of the alternatives makes.
-func anyOf(alternatives ...string) *regexp.Regexp {
-	return regexp.MustCompile(`(?:` + strings.Join(alternatives, `)|(?:`) + `)`)
+// anyOf is a pattern that any of the alternatives makes. It is compiled when it is first
+// used, since that takes a while and most programs never look.
+func anyOf(alternatives ...string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:` + strings.Join(alternatives, `)|(?:`) + `)`)
+	})
 }
 
 // ordersIn says in what way a fact reads as an instruction to agents; "" for a fact
@@ -70,7 +74,7 @@ func ordersIn(f *Fact) string {
 	for _, text := range []string{f.Description, f.Text} {
 		text = evened(text)
 		for _, o := range orders {
-			if o.re.MatchString(text) {
+			if o.re().MatchString(text) {
 				return o.about
 			}
 		}

@@ -54,7 +54,7 @@ func newBench(t *testing.T) *bench {
 	clock := func() time.Time { return b.now }
 	ctx, cancel := context.WithCancel(context.Background())
 	b.App = &App{
-		o: Options{Now: clock, Clock: clock, Keys: keys.Default(), Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
+		o: Options{Now: clock, Clock: clock, Taste: Taste{Keys: keys.Default()}, Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
 		world: live.New(&protocol.Ready{}), w: 80, h: 24,
 	}
 	b.notes.now = clock

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
+	"agent/protocol"
 )
 
 // keptOutput is how much of a command's output is kept, in bytes: its end.
@@ -141,6 +143,9 @@ func (sh *shell) show() {
 // runShell runs the command in a process group of its own and says how it ended, "" for
 // well. It ends with ctx: what it started is hung up.
 func (a *App) runShell(ctx context.Context, sh *shell, dir string) (string, error) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return "", protocol.Fail(protocol.WorkspaceUnavailable, "the folder "+dir+" is gone: no command can run there; make it again, or open Sonny in another")
+	}
 	name := os.Getenv("SHELL")
 	if name == "" {
 		name = "/bin/sh"

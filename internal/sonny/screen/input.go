@@ -173,6 +173,7 @@ func (a *App) esc() {
 		a.interrupt()
 		a.shut = now
 	case !a.composing().Empty() || now.Sub(a.shut) < doubleEsc:
+	case !a.o.DoubleEsc:
 	case !first.IsZero() && now.Sub(first) < doubleEsc:
 		a.act("rewind")
 	default:

@@ -40,6 +40,7 @@ type question struct {
 	yes   func(a *App)
 	no    func(a *App)            // nil: the list stays
 	more  map[string]func(a *App) // other answers, by their keys
+	tells []string                // the hints of those
 }
 
 func (p *listPanel) hints() []string {
@@ -47,7 +48,7 @@ func (p *listPanel) hints() []string {
 	case p.asks != nil && p.asks.want != "":
 		return []string{"type " + p.asks.want + " and Enter", "Esc no"}
 	case p.asks != nil:
-		return []string{"y yes", "Esc no"}
+		return append(append([]string{"y yes"}, p.asks.tells...), "Esc no")
 	case p.Typing:
 		return []string{"type to filter", "↑↓ Enter", "Esc back to the list"}
 	}

@@ -122,7 +122,8 @@ func (a *App) keepTheme(name string) error {
 	return nil
 }
 
-// setConfig changes a setting. What is not live holds from the next start.
+// setConfig changes a setting. What is live holds at once, and where it is of the terminal
+// itself, that is opened anew.
 func (a *App) setConfig(args string) error {
 	name, value, ok := cutSpace(args)
 	if !ok || a.o.Config == "" {
@@ -131,7 +132,16 @@ func (a *App) setConfig(args string) error {
 	if err := config.Set(a.o.Config, name, value); err != nil {
 		return err
 	}
-	a.notes.say(name + " is set; what does not show at once holds from the next start")
+	if !config.IsLive(name) {
+		a.notes.say(name + " is set, for bots that are made from now on")
+		return nil
+	}
+	a.notes.say(name + " is set")
+	a.readTaste(func() {
+		if a.o.Reopen != "" {
+			a.again, a.quit = a.o.Reopen, true
+		}
+	})
 	return nil
 }
 

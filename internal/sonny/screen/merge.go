@@ -143,13 +143,14 @@ func (h *homecoming) shown(w int) (out []text.Line) {
 }
 
 func (a *App) merge(name string, h *homecoming, how lead.MergeStrategy, commit bool) {
+	bots := a.world.Records()
 	do(a, func(ctx context.Context) (struct{}, error) {
 		if commit {
-			if err := h.tree.CommitAll(ctx, "What "+name+" left uncommitted"); err != nil {
+			if err := h.tree.CommitAll(ctx, "What "+name+" left uncommitted", bots); err != nil {
 				return struct{}{}, err
 			}
 		}
-		return struct{}{}, h.tree.Merge(ctx, how)
+		return struct{}{}, h.tree.Merge(ctx, how, bots)
 	}, func(_ struct{}, err error) {
 		a.readBranch()
 		if err != nil {

@@ -26,7 +26,8 @@ const maxUnreviewed = 2
 // judging watches how the automatic approver does.
 type judging struct {
 	unreviewed map[string]int // in a row, by bot
-	down       bool           // its tag is not served
+	down       bool           // its tag was not served when it was looked at last
+	looking    bool           // whether it is served again
 }
 
 // judgeWatch shows the breaker and outages of the approver (sonny.md 4).
@@ -56,7 +57,21 @@ func (j *judging) hear(a *App, b *live.Bot, e *protocol.Event) {
 		}
 	case protocol.KindTurnFinished:
 		j.ended(a, b, e)
+		j.look(a)
 	}
+}
+
+// look sees at the end of a turn whether the tag is served again, where it was not: until
+// then the footer says so.
+func (j *judging) look(a *App) {
+	if !j.down || j.looking {
+		return
+	}
+	j.looking = true
+	do(a, a.approverServed, func(served bool, err error) {
+		j.looking = false
+		j.down = j.down && (err != nil || !served)
+	})
 }
 
 // verdicts counts those in a row that were none.
@@ -69,7 +84,7 @@ func (j *judging) verdicts(a *App, b *live.Bot, list []protocol.Verdict) {
 			j.unreviewed = map[string]int{}
 		}
 		if v.By != nil && !cells.Unreviewed(v.Reason) {
-			j.unreviewed[b.Record.Name] = 0
+			j.unreviewed[b.Record.Name], j.down = 0, false
 			continue
 		}
 		if j.unreviewed[b.Record.Name]++; j.unreviewed[b.Record.Name] == maxUnreviewed {
@@ -182,7 +197,7 @@ func (a *App) checkApprover(ctx context.Context, bot string) (down bool, err err
 		return false, err
 	}
 	stats, err := a.client().Stats(ctx)
-	if err != nil || slices.Contains(stats.Approvers, string(lead.Auto)) {
+	if err != nil || judges(stats) {
 		return false, err
 	}
 	if !slices.ContainsFunc(stats.Companions, func(c protocol.Companion) bool { return c.Name == approverName }) {
@@ -193,3 +208,11 @@ func (a *App) checkApprover(ctx context.Context, bot string) (down bool, err err
 	}
 	return true, nil
 }
+
+// approverServed is whether somebody judges now for the rows of tag auto.
+func (a *App) approverServed(ctx context.Context) (bool, error) {
+	stats, err := a.client().Stats(ctx)
+	return err == nil && judges(stats), err
+}
+
+func judges(stats *protocol.Stats) bool { return slices.Contains(stats.Approvers, string(lead.Auto)) }

@@ -55,7 +55,7 @@ func (a *App) openReview() error {
 	if s == nil || !a.repository(s).There() {
 		return protocol.Fail("failed", "there is no git checkout here to look at")
 	}
-	p := &reviewPanel{View: review.New(), s: s}
+	p := &reviewPanel{View: review.New(a.o.Diffs), s: s}
 	a.panel = p
 	room := a.room(s)
 	do(a, func(context.Context) ([]snapshot.Mark, error) {

@@ -106,21 +106,41 @@ func (p *rewindPanel) choose(a *App, c *cells.Cell) {
 	})
 }
 
-// confirm asks for the last time. With files that changed since there is a third answer.
+// confirm asks for the last time. With files that changed since there is a third answer,
+// which shows them and asks once more; not while the bot that may write them runs on.
 func (p *rewindPanel) confirm(a *App, c *cells.Cell, room *snapshot.Room, step *snapshot.Step) {
 	words := "Go on from before this message, as a fork? " + p.s.bot + " stays as it is"
 	if p.s.working(a) && !p.stop {
 		words += " and runs on"
 	}
 	q := &question{text: words + ".", yes: func(a *App) { a.failing(p.rewind(a, c)) }}
-	if step != nil {
-		q.text += fmt.Sprintf(" %s changed since: f puts them back too (not those that git ignores, nor any outside the folder).", human.Count(len(step.Changes), "file", "files"))
-		q.more = map[string]func(*App){"f": func(a *App) {
-			a.goStep(room, step, true)
-			a.failing(p.rewind(a, c))
-		}}
+	switch {
+	case step == nil:
+	case p.s.working(a):
+		q.text += " " + human.Count(len(step.Changes), "file", "files") + " changed since and stay as they are: a turn runs that may be writing them."
+	default:
+		q.text += " " + human.Count(len(step.Changes), "file", "files") + " changed since, which f shows, to put them back too."
+		q.tells = []string{"f the files too"}
+		q.more = map[string]func(*App){"f": func(a *App) { a.panel = p.files(c, room, step) }}
 	}
 	p.ask(q)
+}
+
+// files shows what would be put back, and does both when the person says so.
+func (p *rewindPanel) files(c *cells.Cell, room *snapshot.Room, step *snapshot.Step) *listPanel {
+	list := filesPanel(room, step, true)
+	list.title = "rewind, with the files"
+	list.asks.yes = func(a *App) {
+		if p.s.working(a) {
+			a.panel = nil
+			a.notes.say("a turn has begun that may be writing these files; nothing is put back, and nothing was forked")
+			return
+		}
+		a.goStep(room, step, true)
+		a.failing(p.rewind(a, c))
+	}
+	list.asks.no = func(a *App) { a.panel = p }
+	return list
 }
 
 // rewind forks before a message, or makes a new lead like this one before the first.

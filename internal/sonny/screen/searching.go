@@ -68,7 +68,7 @@ func (p *searchPanel) hints() []string {
 // read takes the history a part at a time into the search.
 func (p *searchPanel) read(a *App) {
 	from := p.next
-	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, p.s.bot, from) },
+	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, p.s.bot, from, loadNodes) },
 		func(part *loadedPart, err error) {
 			if a.panel != panel(p) {
 				return

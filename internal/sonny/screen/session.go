@@ -18,8 +18,12 @@ import (
 	"agent/protocol"
 )
 
-// loadNodes is how many items are loaded at a time.
-const loadNodes = 400
+// How many items are loaded at a time. The first ones are few, so that the screen is full
+// soon; what is missing of the usual number follows at once.
+const (
+	loadNodes  = 400
+	firstNodes = 48
+)
 
 // session is a bot on screen: its transcript, and where the person is in it.
 type session struct {
@@ -36,6 +40,7 @@ type session struct {
 
 	height int    // rows of the view in the newest frame
 	next   int64  // the node at which what is not loaded ends; 0 for none
+	oldest int64  // the turn of the oldest item that is here
 	grew   func() // called once when older items are loaded; nil for nothing
 	mark   pointer
 	top    held // what the newest frame began with
@@ -87,7 +92,7 @@ func (a *App) openSession(name string, id int64) {
 }
 
 func newSession(a *App, name string, id int64) *session {
-	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Clock
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
 	s.compose.out = s.out
@@ -165,7 +170,7 @@ type loadedPart struct {
 	nodes []protocol.Node
 	items map[int64]json.RawMessage
 	next  *int64
-	turns []protocol.Turn
+	turns []protocol.Turn             // those of the nodes; of the newest part, all up to the newest
 	ends  map[int64]*protocol.Outcome // of turns that came to no good end
 }
 
@@ -179,7 +184,7 @@ func (s *session) load(a *App) {
 			s.held = append(s.held, messageOf(d))
 		}
 	})
-	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0) },
+	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0, firstNodes) },
 		func(p *loadedPart, err error) {
 			if !a.shows(s) {
 				return
@@ -198,6 +203,7 @@ func (s *session) load(a *App) {
 			s.step(a)
 			a.waited(s)
 			a.sessionLoaded(s)
+			s.loadOlder(a)
 		})
 }
 
@@ -210,35 +216,10 @@ func (s *session) began(p *loadedPart) {
 	}
 }
 
-// loadOlder reads the part before the oldest that is there.
-func (s *session) loadOlder(a *App) {
-	if s.older || s.whole || !s.loaded || s.next == 0 {
-		return
-	}
-	s.older = true
-	from := s.next
-	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, from) },
-		func(p *loadedPart, err error) {
-			s.older = false
-			if !a.shows(s) || err != nil {
-				return
-			}
-			older := cells.New(a.o.Markdown)
-			s.fill(older, p)
-			a.tellUsed(older, usedIn(p))
-			s.began(p)
-			s.tr.Prepend(older)
-			if grew := s.grew; grew != nil {
-				s.grew = nil
-				grew()
-			}
-		})
-}
-
-// readPart reads up to 400 items that end at a node, 0 for the head, and the turns
+// readPart reads up to so many items that end at a node, 0 for the head, and the turns
 // that they are of.
-func readPart(ctx context.Context, a *App, bot string, from int64) (*loadedPart, error) {
-	ask := &protocol.HistoryNodes{Bot: bot, Limit: protocol.Set(int64(loadNodes))}
+func readPart(ctx context.Context, a *App, bot string, from int64, most int) (*loadedPart, error) {
+	ask := &protocol.HistoryNodes{Bot: bot, Limit: protocol.Set(int64(most))}
 	if from > 0 {
 		ask.From = protocol.Set(from)
 	}
@@ -252,10 +233,10 @@ func readPart(ctx context.Context, a *App, bot string, from int64) (*loadedPart,
 	p := &loadedPart{nodes: page.Nodes, next: page.NextFrom}
 	slices.Reverse(p.nodes)
 	ids := make([]int64, 0, len(p.nodes))
-	first := int64(1 << 52)
+	first, last := int64(1<<52), int64(0)
 	for _, n := range p.nodes {
 		ids = append(ids, n.Node)
-		first = min(first, n.Turn)
+		first, last = min(first, n.Turn), max(last, n.Turn)
 	}
 	var err error
 	if p.items, err = readItems(ctx, a, bot, ids); err != nil {
@@ -264,6 +245,9 @@ func readPart(ctx context.Context, a *App, bot string, from int64) (*loadedPart,
 	for t, err := range a.client().Turns(ctx, bot, first-1) {
 		if err != nil {
 			return nil, err
+		}
+		if from > 0 && t.Turn > last {
+			break
 		}
 		p.turns = append(p.turns, *t)
 	}
@@ -308,29 +292,6 @@ func readItems(ctx context.Context, a *App, bot string, ids []int64) (map[int64]
 		ids = ids[len(page.Items):]
 	}
 	return items, nil
-}
-
-// fill puts a part into a transcript.
-func (s *session) fill(tr *cells.Transcript, p *loadedPart) {
-	for _, t := range p.turns {
-		from := ""
-		if t.From != nil {
-			from = t.From.Bot
-		}
-		s.about[t.Turn] = cells.About{From: from, Origin: t.Origin}
-		s.newest = max(s.newest, t.Turn)
-	}
-	for i, n := range p.nodes {
-		s.nodes[n.Node] = true
-		if item := p.items[n.Node]; item != nil {
-			tr.Item(n.Node, n.Turn, item, s.about[n.Turn], false)
-		}
-		if i+1 == len(p.nodes) || p.nodes[i+1].Turn != n.Turn {
-			if end := p.ends[n.Turn]; end != nil && !s.hears(n.Turn) {
-				tr.Ended(n.Turn, end.Status, said(end.Error), said(end.Detail))
-			}
-		}
-	}
 }
 
 // hears reports whether a turn's end is among the events that are still to be shown.

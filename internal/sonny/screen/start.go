@@ -355,7 +355,7 @@ func (st *startScreen) ran(w, most int) (rows []text.Line) {
 	if st.tr == nil {
 		return nil
 	}
-	look := cells.Look{Width: max(10, w-4)}
+	look := cells.Look{Fold: cells.DefaultFold(), Width: max(10, w-4)}
 	n := st.tr.Height(look)
 	for _, row := range st.tr.Rows(look, max(0, n-most), n) {
 		rows = append(rows, row.Line)

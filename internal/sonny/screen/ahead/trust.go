@@ -15,6 +15,7 @@ type Trust struct {
 	Term   Terminal
 	Folder string
 	Files  []string // what it holds, as they are listed
+	More   int      // files beyond those
 	Setup  bool     // .agents/setup is among them
 }
 
@@ -49,7 +50,7 @@ func (q *Trust) words(say func(text.Role, string)) {
 	say(text.Plain, "")
 	for i, name := range q.Files {
 		if i == maxListed {
-			say(text.Dim, fmt.Sprintf("+%d more", len(q.Files)-i))
+			say(text.Dim, fmt.Sprintf("  and %d more files", len(q.Files)-i+q.More))
 			break
 		}
 		say(text.Accent, "  "+cells.OneLine(name))

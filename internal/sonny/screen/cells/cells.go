@@ -17,7 +17,25 @@ type Look struct {
 	Output   bool // tool output and diffs are unfolded
 	Thoughts bool // so are thoughts
 	All      bool // everything is: the reader
+	Fold     Fold
 }
+
+// Fold is how much stands folded (tui.fold, sonny.md 8.2).
+type Fold struct {
+	Output int    // lines of a call's result
+	Diff   string // FoldPreview, FoldLine or FoldOpen
+	Apart  bool   // each read of a run has a line of its own
+}
+
+// What of a diff stands folded.
+const (
+	FoldPreview = "preview" // its first lines
+	FoldLine    = "line"    // how much it changed
+	FoldOpen    = "open"    // all of it
+)
+
+// DefaultFold is what is folded where nobody says.
+func DefaultFold() Fold { return Fold{Output: 2, Diff: FoldPreview} }
 
 // Kind says what a cell is.
 type Kind uint8
@@ -205,7 +223,7 @@ func (t *Transcript) Source() string {
 func (t *Transcript) Code(n int) string {
 	for i := len(t.cells) - 1; i >= 0; i-- {
 		if c := t.cells[i]; c.Kind == Reply {
-			if code, ok := c.doc.md.Code(n); ok {
+			if code, ok := c.doc.awake().Code(n); ok {
 				return code
 			}
 		}
@@ -241,7 +259,11 @@ type Row struct {
 	Cell *Cell
 }
 
-// Rows are the lines from one up to another, counted from the top.
+// nearRows is how far from what is shown a reply stays laid out, in rows.
+const nearRows = 200
+
+// Rows are the lines from one up to another, counted from the top. Replies far from them
+// keep their text and their height alone.
 func (t *Transcript) Rows(l Look, from, to int) []Row {
 	var out []Row
 	at := 0
@@ -259,9 +281,10 @@ func (t *Transcript) Rows(l Look, from, to int) []Row {
 				out = append(out, Row{line, c})
 			}
 		}
-		if at += h; at >= to {
-			break
+		if c.Kind == Reply && (at+h < from-nearRows || at > to+nearRows) {
+			c.doc.sleep()
 		}
+		at += h
 	}
 	return out
 }

@@ -22,7 +22,7 @@ func (p Piece) Lines(l Look) []text.Line {
 	if p.Cell.Kind != Reply {
 		return p.Cell.lines(l)
 	}
-	return p.Cell.doc.md.Rows(max(l.Width, least), p.from, p.to)
+	return p.Cell.doc.awake().Rows(max(l.Width, least), p.from, p.to)
 }
 
 // Blocks are what a reply's blocks say, each as the model wrote it; nil for another cell.
@@ -31,7 +31,7 @@ func (p Piece) Blocks() (out []string) {
 		return nil
 	}
 	for i := p.from; i < p.to; i++ {
-		out = append(out, clean(p.Cell.doc.md.Source(i)))
+		out = append(out, clean(p.Cell.doc.awake().Source(i)))
 	}
 	return out
 }
@@ -85,8 +85,8 @@ func (t *Transcript) final(i int, over func(turn int64) bool) bool {
 
 // takeBlocks gives the blocks of a reply that have ended since.
 func (c *Cell) takeBlocks() (Piece, bool) {
-	n := c.doc.md.Blocks()
-	if c.doc.md.Plain() && !c.plain {
+	n := c.doc.awake().Blocks()
+	if c.doc.awake().Plain() && !c.plain {
 		c.plain, c.blocks = true, 0 // its blocks are other ones now
 	}
 	if c.blocks >= n {
@@ -103,7 +103,7 @@ func (t *Transcript) Rest(l Look) (out []text.Line) {
 		switch {
 		case c.Kind == Reply:
 			width := max(l.Width, least)
-			given := len(c.doc.md.Rows(width, 0, c.blocks))
+			given := len(c.doc.awake().Rows(width, 0, c.blocks))
 			out = append(out, c.doc.slice(l.Width, given, c.doc.height(l.Width))...)
 		case !c.told:
 			out = append(out, c.lines(l)...)

@@ -27,14 +27,16 @@ type View struct {
 	Notes  []Note  // those that were not sent
 
 	file, row, top int
-	split          *bool // as the person chose; nil: by the width
+	diffs          string // the setting
+	split          *bool  // as the person chose; nil: by the setting and the width
 	wrap           bool
 	writing        *edit.Field // a note; nil for none
 	laid           laidDiff
 }
 
-// New is a view of nothing yet, whose long lines wrap.
-func New() View { return View{wrap: true} }
+// New is a view of nothing yet, whose long lines wrap. diffs is how the person wants it
+// laid out: "unified", "split", or "auto" and "" for what the width allows (tui.diff).
+func New(diffs string) View { return View{wrap: true, diffs: diffs} }
 
 // Chosen is the scope that is looked at. There must be one.
 func (p *View) Chosen() Scope { return p.Scopes[p.Scope] }
@@ -253,11 +255,15 @@ func (p *View) kind() string {
 	return "unified (u split)"
 }
 
+// leastSplit is how wide two columns must be together where the person always wants them.
+const leastSplit = 80
+
 // layout lays the file out where it is not yet.
 func (p *View) layout(f *diff.File, w int) diff.View {
-	split := diff.CanSplit(w)
+	fits := diff.CanSplit(w) || p.diffs == "split" && w >= leastSplit
+	split := fits && p.diffs != "unified"
 	if p.split != nil {
-		split = split && *p.split
+		split = fits && *p.split
 	}
 	l := &p.laid
 	if l.file == f && l.width == w && l.split == split && l.wrap == p.wrap {

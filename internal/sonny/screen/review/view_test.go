@@ -26,9 +26,9 @@ deleted file mode 100644
 `
 
 // shown is a view of the patch, and what it looks like.
-func shown(t *testing.T) (*View, func() string) {
+func shown(t *testing.T, diffs string) (*View, func() string) {
 	t.Helper()
-	v := New()
+	v := New(diffs)
 	v.Scopes = []Scope{{Label: "this turn", Bot: "demo.lead", Top: "/src"}}
 	v.Set = &Set{Against: "against HEAD", Files: diff.Parse(patch)}
 	return &v, func() string {
@@ -44,7 +44,7 @@ func shown(t *testing.T) (*View, func() string) {
 
 func TestTheViewOfChanges(t *testing.T) {
 	t.Parallel()
-	v, draw := shown(t)
+	v, draw := shown(t, "auto")
 	screen := draw()
 	for _, want := range []string{"review of demo", "main*", "against HEAD  2 files +1 −2", "M a.txt", "D gone.txt", "▸ this turn", "file 1 of 2", "hunk 1 of 1"} {
 		if !strings.Contains(screen, want) {
@@ -71,7 +71,7 @@ func TestTheViewOfChanges(t *testing.T) {
 
 func TestANoteQuotesItsLine(t *testing.T) {
 	t.Parallel()
-	v, draw := shown(t)
+	v, draw := shown(t, "auto")
 	draw()
 	m := keys.Default()
 	note := func(row int, words string) {
@@ -104,5 +104,26 @@ func TestANoteQuotesItsLine(t *testing.T) {
 	v.Write(m, term.Key{Name: "esc"})
 	if v.Writing() || len(v.Notes) != 2 {
 		t.Errorf("Esc keeps a note: %d notes", len(v.Notes))
+	}
+}
+
+func TestHowDiffsAreLaidOut(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"auto": "unified (u split)", "unified": "unified (u split)", "split": "split (u unified)", // 84 cells: two narrow columns
+	} {
+		t.Run("tui.diff = "+setting, func(t *testing.T) {
+			t.Parallel()
+			v, draw := shown(t, setting)
+			if screen := draw(); !strings.Contains(screen, want) {
+				t.Errorf("it is not %s:\n%s", want, screen)
+			}
+			if setting != "split" {
+				return
+			}
+			if v.Act("review_split"); !strings.Contains(draw(), "unified (u split)") {
+				t.Errorf("by hand:\n%s", draw())
+			}
+		})
 	}
 }
