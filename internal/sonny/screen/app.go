@@ -14,6 +14,7 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
@@ -511,25 +512,7 @@ func (a *App) title() string {
 	if a.session == nil {
 		return "sonny"
 	}
-	return "sonny: " + a.session.name() + " " + glyphs[a.state()].word
-}
-
-// glyph is how a state looks.
-type glyph struct {
-	mark, word string
-	role       text.Role
-}
-
-var glyphs = map[live.State]glyph{
-	live.Idle:     {"○", "idle", text.Dim},
-	live.Queued:   {"◌", "queued", text.Dim},
-	live.Waiting:  {"◐", "waiting", text.Wait},
-	live.Working:  {"●", "working", text.Run},
-	live.HeldUp:   {"◔", "held up", text.Pace},
-	live.NeedsYou: {"!", "needs you", text.Need},
-	live.Done:     {"✔", "done", text.Run},
-	live.Failed:   {"✘", "failed", text.Fail},
-	live.Paused:   {"‖", "paused", text.Warn},
+	return "sonny: " + a.session.name() + " " + roster.Looks[a.state()].Word
 }
 
 // Sitting is what is said when the screen is left (sonny.md 7.4).

@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/mention"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
 	"agent/protocol"
@@ -27,7 +28,7 @@ var commandsPanel = feature{
 		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []lists.Row {
 			var rows []lists.Row
 			for _, p := range a.commandPicks("/") {
-				rows = append(rows, lists.Row{ID: p.name, Line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.name), 30) + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim})})
+				rows = append(rows, lists.Row{ID: p.Name, Line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.Name), 30) + "  "}, text.Span{Text: cells.OneLine(p.Does), Role: text.Dim})})
 			}
 			return rows
 		}}
@@ -70,7 +71,7 @@ func (a *App) builtIn(name string) *slashCommand {
 }
 
 // commandPicks complete a command's name, or its last argument.
-func (a *App) commandPicks(typed string) (picks []pick) {
+func (a *App) commandPicks(typed string) (picks []mention.Pick) {
 	line := strings.TrimPrefix(typed, "/")
 	name, args, more := strings.Cut(line, " ")
 	if more {
@@ -78,15 +79,15 @@ func (a *App) commandPicks(typed string) (picks []pick) {
 	}
 	for _, c := range a.commands {
 		if strings.HasPrefix(c.name, name) {
-			picks = append(picks, pick{name: strings.TrimSpace("/" + c.name + " " + c.args), does: c.does, insert: "/" + c.name + space(c.args)})
+			picks = append(picks, mention.Pick{Name: strings.TrimSpace("/" + c.name + " " + c.args), Does: c.does, Insert: "/" + c.name + space(c.args)})
 		}
 	}
 	for _, c := range a.custom.list {
 		if strings.HasPrefix(c.Name, name) {
-			picks = append(picks, pick{name: strings.TrimSpace("/" + c.Name + " " + c.Hint), does: c.Description, insert: "/" + c.Name + " "})
+			picks = append(picks, mention.Pick{Name: strings.TrimSpace("/" + c.Name + " " + c.Hint), Does: c.Description, Insert: "/" + c.Name + " "})
 		}
 	}
-	slices.SortStableFunc(picks, func(x, y pick) int { return strings.Compare(x.name, y.name) })
+	slices.SortStableFunc(picks, func(x, y mention.Pick) int { return strings.Compare(x.Name, y.Name) })
 	return picks
 }
 
@@ -98,7 +99,7 @@ func space(args string) string {
 }
 
 // argumentPicks complete the one argument of the commands that have a choice.
-func (a *App) argumentPicks(name, typed string) (picks []pick) {
+func (a *App) argumentPicks(name, typed string) (picks []mention.Pick) {
 	var values []string
 	switch name {
 	case "approval":
@@ -127,8 +128,8 @@ func (a *App) argumentPicks(name, typed string) (picks []pick) {
 		return nil
 	}
 	for _, v := range values {
-		if strings.HasPrefix(v, typed) && v != typed && len(picks) < maxFound {
-			picks = append(picks, pick{name: v, insert: v})
+		if strings.HasPrefix(v, typed) && v != typed && len(picks) < mention.Most {
+			picks = append(picks, mention.Pick{Name: v, Insert: v})
 		}
 	}
 	return picks

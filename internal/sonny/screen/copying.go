@@ -3,16 +3,10 @@ package screen
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
-	"time"
 	"unicode/utf8"
 
-	"agent/internal/place"
+	"agent/internal/sonny/screen/clipboard"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
@@ -84,36 +78,6 @@ func (p *blockPanel) key(a *App, k term.Key) bool {
 	return true
 }
 
-// clipboards are the platform's programs, the first that is there counts. Each takes
-// the text on its input.
-func clipboards() [][]string {
-	if runtime.GOOS == "darwin" {
-		return [][]string{{"pbcopy"}}
-	}
-	var list [][]string
-	if os.Getenv("WAYLAND_DISPLAY") != "" {
-		list = append(list, []string{"wl-copy"})
-	}
-	if os.Getenv("DISPLAY") != "" {
-		list = append(list, []string{"xclip", "-selection", "clipboard"}, []string{"xsel", "--clipboard", "--input"})
-	}
-	return list
-}
-
-// clipboardProgram is the one to run here; nil over SSH, where it would be another
-// machine's, and where there is none.
-func clipboardProgram() []string {
-	if os.Getenv("SSH_CONNECTION") != "" {
-		return nil
-	}
-	for _, argv := range clipboards() {
-		if path, err := exec.LookPath(argv[0]); err == nil {
-			return append([]string{path}, argv[1:]...)
-		}
-	}
-	return nil
-}
-
 // copy brings a text to the clipboard: through the terminal, and by the platform's
 // program where there is one. It says so only for a route that was written to. What
 // neither takes is kept in a file.
@@ -123,21 +87,16 @@ func (a *App) copy(s string) {
 		return
 	}
 	sent := a.o.Term.Copy(s)
-	argv := clipboardProgram()
+	argv := clipboard.Program()
 	if sent && argv == nil {
 		a.notes.say(copied(s))
 		return
 	}
 	do(a, func(ctx context.Context) (string, error) {
 		if argv == nil {
-			return keepCopy(s, a.o.Now())
+			return clipboard.Keep(s, a.o.Now())
 		}
-		ctx, cancel := context.WithTimeout(ctx, clipboardFor)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Stdin = strings.NewReader(s)
-		cmd.WaitDelay = time.Second
-		return "", cmd.Run()
+		return "", clipboard.Give(ctx, argv, s)
 	}, func(file string, err error) {
 		switch {
 		case err != nil && sent:
@@ -154,20 +113,6 @@ func (a *App) copy(s string) {
 
 func copied(s string) string {
 	return "copied " + human.Count(utf8.RuneCountInString(s), "character", "characters")
-}
-
-// keepCopy puts a text that found no clipboard into a file.
-func keepCopy(s string, now time.Time) (string, error) {
-	dir, err := place.AgentDir()
-	if err != nil {
-		return "", err
-	}
-	dir = filepath.Join(dir, "sonny", "copies")
-	if err := place.MakePrivateDir(dir); err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, now.Format("20060102-150405.000")+".txt")
-	return file, place.WritePrivate(file, []byte(s))
 }
 
 // hint is how an action is called on the key line, with the key that this map has.

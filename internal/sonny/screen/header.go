@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/figures"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -33,10 +34,10 @@ func (a *App) whose(w int) text.Line {
 	if w > figures.Wide && a.session.name() != a.session.bot {
 		name = " " + a.session.bot + "  " + a.session.name()
 	}
-	g := glyphs[a.state()]
-	words := g.mark + " " + g.word
+	g := roster.Looks[a.state()]
+	words := g.Mark + " " + g.Word
 	if w < figures.Narrow {
-		words, gap = g.mark, " "
+		words, gap = g.Mark, " "
 	}
 	if b := a.bot(); b != nil {
 		switch a.state() {
@@ -46,7 +47,7 @@ func (a *App) whose(w int) text.Line {
 			words += " " + human.Clock(a.o.Clock().Sub(b.Since))
 		}
 	}
-	return text.Join(text.Span{Text: cells.OneLine(name), Attr: text.Bold}, text.Span{Text: gap + words, Role: g.role})
+	return text.Join(text.Span{Text: cells.OneLine(name), Attr: text.Bold}, text.Span{Text: gap + words, Role: g.Role})
 }
 
 // modelWords are a bot's model and effort.

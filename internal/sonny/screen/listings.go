@@ -8,6 +8,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
@@ -168,7 +169,7 @@ func (a *App) openStatus() {
 			return rows
 		}
 		words, _ := a.confinement().Words()
-		say("bot", b.Record.Name+" · "+glyphs[a.state()].word)
+		say("bot", b.Record.Name+" · "+roster.Looks[a.state()].Word)
 		say("model", b.Record.ModelRef())
 		say("confined", fmt.Sprint(words))
 		say("context", human.Tokens(b.Usage.InputTokens)+" tokens in the newest call, "+human.Tokens(b.Usage.CachedInputTokens)+" of them cached")

@@ -5,6 +5,7 @@ import (
 
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/mention"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -17,16 +18,10 @@ const menuRows = 6
 type menu struct {
 	word   string // what it completes
 	shut   string // what the person closed it on
-	picks  []pick
+	picks  []mention.Pick
 	at     int
 	moved  bool // the person chose a row
 	finder bool // of @: Enter takes the row at hand
-}
-
-// pick is a row: what it puts in the place of the word, and what it is.
-type pick struct {
-	name, does string
-	insert     string
 }
 
 func (m *menu) close() { *m = menu{shut: m.word} }
@@ -43,7 +38,7 @@ func (a *App) complete() {
 	if word == m.word && len(m.picks) > 0 || word == m.shut && word != "" {
 		return
 	}
-	var picks []pick
+	var picks []mention.Pick
 	finder := false
 	switch {
 	case e.Mode() == '/':
@@ -52,7 +47,7 @@ func (a *App) complete() {
 		picks, finder = a.find(word[1:]), true
 	}
 	*m = menu{word: word, picks: picks, finder: finder}
-	if len(picks) == 1 && picks[0].insert == word {
+	if len(picks) == 1 && picks[0].Insert == word {
 		m.picks = nil
 	}
 }
@@ -78,7 +73,7 @@ func (m *menu) key(a *App, k term.Key) bool {
 			m.take(a)
 			return true
 		case "pick_open":
-			if m.moved || m.finder && m.picks[m.at].insert != m.word {
+			if m.moved || m.finder && m.picks[m.at].Insert != m.word {
 				m.take(a)
 				return true
 			}
@@ -92,7 +87,7 @@ func (m *menu) take(a *App) {
 	p := m.picks[m.at]
 	*m = menu{}
 	e := a.composing().Editor()
-	e.Complete(p.insert)
+	e.Complete(p.Insert)
 	m.shut = e.Word()
 }
 
@@ -108,8 +103,8 @@ func (m *menu) view(a *App, w int) (rows []text.Line) {
 		if i == m.at {
 			mark = text.Span{Text: " ▎ ", Role: text.Accent, Chrome: true}
 		}
-		name := text.Pad(cells.OneLine(p.name), min(30, max(10, w/2)))
-		rows = append(rows, text.Join(mark, text.Span{Text: name + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim}).Cut(w))
+		name := text.Pad(cells.OneLine(p.Name), min(30, max(10, w/2)))
+		rows = append(rows, text.Join(mark, text.Span{Text: name + "  "}, text.Span{Text: cells.OneLine(p.Does), Role: text.Dim}).Cut(w))
 	}
 	return rows
 }

@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/clipboard"
 	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
@@ -33,7 +34,7 @@ func (a *App) paste(p term.Paste) {
 	if p.Cut {
 		a.notes.say(fmt.Sprintf("the paste was longer than %d MiB; its end is missing", term.MaxPaste>>20))
 	}
-	if paths := picturePaths(p.Text); len(paths) > 0 {
+	if paths := clipboard.Paths(p.Text); len(paths) > 0 {
 		a.attach(paths, func() { a.composing().Editor().Paste(p.Text) })
 		return
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"agent/internal/place"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/clipboard"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
@@ -21,7 +21,7 @@ var pictureKeys = feature{
 		if args == "" {
 			return protocol.Fail(protocol.UsageError, "name the picture: /image PATH")
 		}
-		path := a.absolute(unquoted(args))
+		path := a.absolute(clipboard.Unquoted(args))
 		a.attach([]string{path}, nil)
 		return nil
 	}}},
@@ -40,44 +40,6 @@ func (a *App) cleanPictures() {
 				a.notes.fail(err)
 			}
 		})
-}
-
-// picturePaths are the files that a dropped or pasted text names: one a line, quoted as
-// a shell has them or as URLs. nil where it is anything else.
-func picturePaths(s string) (paths []string) {
-	s = strings.TrimSpace(strings.ReplaceAll(s, "\r", "\n"))
-	if s == "" || len(s) > 16<<10 {
-		return nil
-	}
-	for line := range strings.SplitSeq(s, "\n") {
-		path := unquoted(line)
-		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") || !pen.LooksLike(path) {
-			return nil
-		}
-		paths = append(paths, path)
-	}
-	return paths
-}
-
-// unquoted is a path without the quoting that a terminal gives what is dropped on it.
-func unquoted(s string) string {
-	s = strings.TrimSpace(s)
-	if rest, is := strings.CutPrefix(s, "file://"); is {
-		if path, err := url.PathUnescape(strings.TrimPrefix(rest, "localhost")); err == nil {
-			return path
-		}
-	}
-	if len(s) > 1 && (s[0] == '\'' || s[0] == '"') && s[len(s)-1] == s[0] {
-		return s[1 : len(s)-1]
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // absolute is a path as the person means it in the folder.

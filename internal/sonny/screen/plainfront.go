@@ -15,6 +15,7 @@ import (
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -127,7 +128,7 @@ func (f *plainFront) saySession(a *App) {
 	}
 	f.session, f.start, f.past = s, nil, nil
 	f.state, f.stateAt = f.stateWords(a), time.Now()
-	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(called(s)), glyphs[a.state()].word,
+	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(called(s)), roster.Looks[a.state()].Word,
 		s.turnWords(), confinedWords(a.confinement())))
 	f.sayPast(a, s)
 }
@@ -258,7 +259,7 @@ func doing(s live.State) string {
 	if s == live.NeedsYou {
 		return "needs you"
 	}
-	return "is " + glyphs[s].word
+	return "is " + roster.Looks[s].Word
 }
 
 func (f *plainFront) sayState(a *App) {

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/roster"
 	"agent/protocol"
 )
 
@@ -21,7 +21,7 @@ func crowded(tasks int) *App {
 			protocol.Bot{ID: int64(1_000_000 + i), Name: fmt.Sprintf("other%06d.lead", i), Workspace: &other})
 	}
 	a.world.Page(page)
-	a.rail.page, a.rail.shown, a.rail.decided = &lead.Page{}, true, true
+	a.rail.shown, a.rail.decided = true, true
 	a.draw()
 	return a
 }
@@ -41,13 +41,13 @@ func TestRailIsBounded(t *testing.T) {
 	t.Parallel()
 	a := crowded(2000)
 	rows, from := a.rail.panel.listed(a)
-	if len(rows) != maxRail || from != 0 {
+	if len(rows) != roster.Most || from != 0 {
 		t.Fatalf("%d rows from %d on", len(rows), from)
 	}
 	a.panel = a.rail.panel
 	a.rail.panel.toEnd(a, true)
 	rows, from = a.rail.panel.listed(a)
-	if last := rows[len(rows)-1].name; len(rows) != maxRail || last != "demo.task8" || from != len(a.rail.rows)-maxRail {
+	if last := rows[len(rows)-1].Bot; len(rows) != roster.Most || last != "demo.task8" || from != len(a.rail.All())-roster.Most {
 		t.Errorf("%d rows from %d on, the last %q", len(rows), from, last)
 	}
 	a.rail.panel.Filter = &edit.Field{}
@@ -70,7 +70,7 @@ func TestRailFramesWalkWhatIsDrawn(t *testing.T) {
 func TestRailHearsOtherFolders(t *testing.T) {
 	t.Parallel()
 	a := crowded(3)
-	lists := func(bot string) bool { a.rail.fresh(a); _, is := a.rail.index[bot]; return is }
+	lists := func(bot string) bool { a.freshRail(); return a.rail.Has(bot) }
 	if lists("other000001.lead") {
 		t.Error("a session that is at rest is listed")
 	}

@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -109,11 +110,9 @@ func (a *App) railHand() string {
 
 // railGo opens a bot's session from the rail.
 func (a *App) railGo(name string) {
-	a.rail.fresh(a)
-	if i, ok := a.rail.index[name]; ok {
-		if g := a.rail.rows[i].group; g != nil && g.Folder != a.o.Folder.Path {
-			a.notes.say("it works in " + human.Path(g.Folder))
-		}
+	a.freshRail()
+	if g := a.rail.Session(name); g != nil && g.Folder != a.o.Folder.Path {
+		a.notes.say("it works in " + human.Path(g.Folder))
 	}
 	if a.session != nil && a.session.bot == name {
 		a.panel, a.inSide = nil, false
@@ -138,19 +137,20 @@ func (a *App) railPeek(r lists.Row) bool {
 // near are the rows about the one at hand, or those that the filter lets through.
 func (p *railPanel) near(a *App) (out []lists.Row) {
 	rows, _ := p.listed(a)
+	now := a.railNow()
 	for _, row := range rows {
-		out = append(out, a.rail.row(a, row))
+		out = append(out, a.rail.Row(row, now))
 	}
 	return out
 }
 
 // listed are those rows as the rail has them, and the first one's place in all.
-func (p *railPanel) listed(a *App) (rows []railRow, from int) {
-	a.rail.fresh(a)
+func (p *railPanel) listed(a *App) (rows []roster.Row, from int) {
+	a.freshRail()
 	if p.Filter != nil && !p.Filter.Empty() {
-		return a.rail.through(p.Filter.Text()), 0
+		return a.rail.Through(p.Filter.Text()), 0
 	}
-	return a.rail.around(p.At)
+	return a.rail.Around(p.At)
 }
 
 func (p *railPanel) hints() []string {
@@ -183,17 +183,17 @@ func (p *railPanel) key(a *App, k term.Key) bool {
 
 // toEnd goes to the first bot of all, or to the last.
 func (p *railPanel) toEnd(a *App, last bool) {
-	a.rail.fresh(a)
-	rows := a.rail.rows
+	a.freshRail()
+	rows := a.rail.All()
 	if p.Filter != nil && !p.Filter.Empty() {
-		rows = a.rail.through(p.Filter.Text())
+		rows = a.rail.Through(p.Filter.Text())
 	}
 	rows = slices.Clone(rows)
 	if last {
 		slices.Reverse(rows)
 	}
-	if i := slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" }); i >= 0 {
-		p.At = rows[i].name
+	if i := slices.IndexFunc(rows, func(r roster.Row) bool { return r.Bot != "" }); i >= 0 {
+		p.At = rows[i].Bot
 	}
 }
 
@@ -216,19 +216,20 @@ func (p *railPanel) column(a *App, c term.Canvas) {
 	p.columnHead(c)
 	y := 2
 	rows, from := p.listed(a)
-	at := slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" && r.name == p.At })
+	at := slices.IndexFunc(rows, func(r roster.Row) bool { return r.Bot != "" && r.Bot == p.At })
 	if at < 0 && has {
-		at = slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" })
+		at = slices.IndexFunc(rows, func(r roster.Row) bool { return r.Bot != "" })
 	}
 	if at >= 0 {
-		p.At = rows[at].name
+		p.At = rows[at].Bot
 	}
 	room := max(1, h-y)
 	p.bring(from+at, at >= 0, room, from+len(rows))
 	x0, y0 := c.Place()
 	p.drawn = area{x0, y0 + y, w, room}
+	now := a.railNow()
 	for i := max(0, p.Top-from); i < len(rows) && y < h; i++ {
-		p.draw(a, c, y, rows[i], i == at, has)
+		p.draw(c, y, a.rail.Row(rows[i], now), i == at, has)
 		y++
 	}
 	if len(rows) == 0 {
@@ -261,7 +262,7 @@ func (p *railPanel) bring(at int, is bool, room, n int) {
 	p.InView(at, room, n)
 }
 
-func (p *railPanel) draw(a *App, c term.Canvas, y int, row railRow, hand, has bool) {
+func (p *railPanel) draw(c term.Canvas, y int, row lists.Row, hand, has bool) {
 	w, _ := c.Size()
 	if hand && has {
 		c.Fill(0, y, w, 1, text.Select)
@@ -269,7 +270,7 @@ func (p *railPanel) draw(a *App, c term.Canvas, y int, row railRow, hand, has bo
 	if hand {
 		c.Put(0, y, text.Of(text.Accent, "▎"), 1)
 	}
-	c.Put(1, y, a.rail.row(a, row).Line.Cut(w-2), w-2)
+	c.Put(1, y, row.Line.Cut(w-2), w-2)
 }
 
 // railPress takes a press of the button: on a row it opens the bot. Elsewhere the rail
@@ -282,8 +283,8 @@ func (a *App) railPress(x, y int) bool {
 	if a.railHas() {
 		a.panel = nil
 	}
-	if on && a.o.Mouse.Click && row.name != "" {
-		a.railGo(row.name)
+	if on && a.o.Mouse.Click && row.Bot != "" {
+		a.railGo(row.Bot)
 	}
 	return on
 }
@@ -301,13 +302,13 @@ func (a *App) railWheel(x, y, by int) bool {
 }
 
 // under is the row at a place of the screen; false for none.
-func (p *railPanel) under(a *App, x, y int) (railRow, bool) {
+func (p *railPanel) under(a *App, x, y int) (roster.Row, bool) {
 	if p == nil || a.railColumn() == 0 || !p.drawn.holds(x, y) {
-		return railRow{}, false
+		return roster.Row{}, false
 	}
 	rows, from := p.listed(a)
 	if i := y - p.drawn.y + max(p.Top-from, 0); i < len(rows) {
 		return rows[i], true
 	}
-	return railRow{}, true
+	return roster.Row{}, true
 }

@@ -9,6 +9,7 @@ import (
 	"agent/client"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/mention"
 	"agent/protocol"
 )
 
@@ -240,7 +241,7 @@ func (a *App) submitted(s *session, request string, m message, steers bool, err 
 
 // hand submits a message, with the files that it inlines. It runs beside the loop.
 func (a *App) hand(ctx context.Context, req *protocol.Submit, m message, root string) (*protocol.Submitted, error) {
-	prompt, err := inlined(root, m)
+	prompt, err := mention.Inlined(root, m.draft, m.prompt)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package screen
 import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -118,8 +119,8 @@ func (a *App) sideView(c term.Canvas, l layout) {
 	if b := a.world.Bot(s.bot); b != nil {
 		state = b.State(false)
 	}
-	g := glyphs[state]
-	head := text.Join(text.Span{Text: " " + cells.OneLine(s.bot), Attr: text.Bold}, text.Span{Text: "  " + g.mark + " " + g.word, Role: g.role})
+	g := roster.Looks[state]
+	head := text.Join(text.Span{Text: " " + cells.OneLine(s.bot), Attr: text.Bold}, text.Span{Text: "  " + g.Mark + " " + g.Word, Role: g.Role})
 	c.Put(0, 0, head.Cut(w), w)
 	lines, x, y := s.compose.Rows(max(1, w-4), max(1, h/4))
 	n := len(lines)

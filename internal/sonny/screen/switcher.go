@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
@@ -13,6 +11,7 @@ import (
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -50,7 +49,7 @@ func (a *App) openSwitcher() {
 				break
 			}
 			if !lead.Judge(&b.Record) {
-				rows = append(rows, botRow(a, b))
+				rows = append(rows, roster.Bot(b))
 			}
 		}
 		return rows
@@ -74,20 +73,6 @@ func (a *App) goTo(name string, beside bool) {
 		a.panel = nil
 		a.openSession(name, b.Record.ID)
 	}
-}
-
-func botRow(a *App, b *live.Bot) lists.Row {
-	g := glyphs[b.State(false)]
-	folder := ""
-	if b.Record.Workspace != nil {
-		folder = human.Path(*b.Record.Workspace)
-	}
-	line := text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(b.Record.Name), 30) + " "},
-		text.Span{Text: text.Pad(g.mark+" "+g.word, 12) + " ", Role: g.role},
-		text.Span{Text: cells.OneLine(folder), Role: text.Dim},
-	)
-	return lists.Row{ID: b.Record.Name, Line: line, Match: b.Record.Name + " " + folder}
 }
 
 func (a *App) openCommand(name string) error {
@@ -141,7 +126,7 @@ func (a *App) openSessions(filter string) {
 	p.read(a)
 	p.name, p.title, p.empty = "sessions", "sessions of this folder", "no sessions here yet"
 	p.hint = []string{"Enter open", "r rename", "f fork", "x archive", "X show archived", "d delete", "Tab scope"}
-	p.head = text.Of(text.Dim, sessionHead())
+	p.head = text.Of(text.Dim, roster.SessionHead())
 	p.rows = func(a *App) []lists.Row { return p.list(a) }
 	p.detail = func(a *App, r lists.Row, w int) []text.Line { return p.folderOf(a, r) }
 	p.keys = map[string]func(*App, lists.Row) bool{
@@ -196,7 +181,7 @@ func (p *sessionsPanel) list(a *App) []lists.Row {
 		if f.Archived != p.archived {
 			continue
 		}
-		row := sessionRow(a, f)
+		row := roster.Session(f, a.botOf(f.Record), a.o.Clock())
 		switch {
 		case f.Folder == a.o.Folder.Path, p.scope == 2, p.scope == 1 && f.Project == a.project():
 			here = append(here, row)
@@ -221,34 +206,12 @@ func rank(a *App, f lead.Found) int {
 	return 2
 }
 
-func sessionHead() string {
-	return text.Pad("TITLE", 26) + text.Pad("BOT", 16) + text.Pad("STATE", 14) + text.Pad("LAST", 13)
-}
-
-// titleOf is how a session is called.
-func titleOf(f lead.Found) string {
-	if f.Title != "" {
-		return f.Title
+// botOf is what is known of a record's bot; nil for nothing.
+func (a *App) botOf(record *protocol.Bot) *live.Bot {
+	if record == nil {
+		return nil
 	}
-	return f.Bot
-}
-
-func sessionRow(a *App, f lead.Found) lists.Row {
-	state, role := "gone", text.Fail
-	if f.Record != nil {
-		g := glyphs[live.Idle]
-		if b := a.world.Bot(f.Record.Name); b != nil {
-			g = glyphs[b.State(false)]
-		}
-		state, role = g.mark+" "+g.word, g.role
-	}
-	line := text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(titleOf(f)), 25) + " "},
-		text.Span{Text: text.Pad(cells.OneLine(f.Bot), 15) + " "},
-		text.Span{Text: text.Pad(state, 13) + " ", Role: role},
-		text.Span{Text: ago(a.o.Clock(), f.Opened), Role: text.Dim},
-	)
-	return lists.Row{ID: fmt.Sprint(f.BotID), Line: line, Match: titleOf(f) + " " + f.Bot + " " + f.Folder}
+	return a.world.Bot(record.Name)
 }
 
 func (p *sessionsPanel) folderOf(a *App, r lists.Row) []text.Line {
@@ -256,24 +219,6 @@ func (p *sessionsPanel) folderOf(a *App, r lists.Row) []text.Line {
 		return []text.Line{text.Of(text.Dim, cells.OneLine(human.Path(f.Folder)))}
 	}
 	return nil
-}
-
-// ago is a time as a list says it.
-func ago(now, at time.Time) string {
-	d := now.Sub(at)
-	switch {
-	case at.IsZero():
-		return "-"
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm ago", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh ago", int(d.Hours()))
-	case d < 48*time.Hour:
-		return "yesterday"
-	}
-	return strings.TrimSpace(at.Format("2 Jan"))
 }
 
 func (p *sessionsPanel) of(a *App, r lists.Row) *lead.Found {
@@ -293,7 +238,7 @@ func (p *sessionsPanel) open(a *App, r lists.Row) bool {
 	case f == nil:
 		return false
 	case f.Gone():
-		p.ask(&question{text: titleOf(*f) + " is gone: its bot was deleted. Forget it? (/new starts another)", yes: func(a *App) {
+		p.ask(&question{text: roster.Title(*f) + " is gone: its bot was deleted. Forget it? (/new starts another)", yes: func(a *App) {
 			a.forget(*f)
 			p.read(a)
 		}})
@@ -386,7 +331,7 @@ func (p *sessionsPanel) remove(a *App, r lists.Row) {
 		return
 	}
 	p.ask(&question{
-		text: "Delete " + titleOf(*f) + " (" + f.Bot + ") with all that was said? Its tasks and their worktrees stay. The store's free pages are not scrubbed.",
+		text: "Delete " + roster.Title(*f) + " (" + f.Bot + ") with all that was said? Its tasks and their worktrees stay. The store's free pages are not scrubbed.",
 		yes:  func(a *App) { a.deleteBot(f.Record.Name, func() { a.forget(*f); p.read(a) }) },
 	})
 }

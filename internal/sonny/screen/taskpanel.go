@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -37,7 +36,7 @@ func (a *App) openTasks() {
 		rows: func(a *App) []lists.Row {
 			var rows []lists.Row
 			for _, t := range a.tasks() {
-				rows = append(rows, taskRow(a, t))
+				rows = append(rows, roster.Task(t, a.o.Clock()))
 			}
 			return rows
 		},
@@ -58,24 +57,6 @@ func (a *App) openTasks() {
 		"task_remove": func(a *App, r lists.Row) bool { a.removeTask(p, r.ID); return false },
 	}
 	a.panel = p
-}
-
-func taskRow(a *App, t *live.Bot) lists.Row {
-	g := glyphs[t.State(false)]
-	took := ""
-	if t.Turn != 0 {
-		took = human.Clock(a.o.Clock().Sub(t.Since))
-	}
-	branch := "-"
-	if t.Record.Workspace != nil && strings.Contains(*t.Record.Workspace, "/worktrees/") {
-		branch = "agent/" + t.Record.Name
-	}
-	return lists.Row{ID: t.Record.Name, Line: text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(t.Record.Name), 21) + " "},
-		text.Span{Text: text.Pad(g.mark+" "+g.word, 13) + " ", Role: g.role},
-		text.Span{Text: text.Pad(cells.OneLine(branch), 23) + " ", Role: text.Dim},
-		text.Span{Text: took, Role: text.Dim},
-	)}
 }
 
 // stopBot interrupts what a bot does.

@@ -3,12 +3,11 @@ package screen
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -17,9 +16,6 @@ import (
 var treeCommands = feature{
 	commands: []slashCommand{{"tree", "", "the forks of this session", func(a *App, _ string) error { return a.openTree() }}},
 }
-
-// branchInfo is what a row of the tree says beside the name.
-type branchInfo struct{ from, last string }
 
 // openTree lists the family of the session on screen, each below what it is a fork of.
 func (a *App) openTree() error {
@@ -31,13 +27,13 @@ func (a *App) openTree() error {
 	if err != nil {
 		return err
 	}
-	rows := family(s.id, lead.Sessions(a.ready.Store.Identity, page, a.world.Records()))
-	info := map[int64]branchInfo{}
+	rows := roster.Family(s.id, lead.Sessions(a.ready.Store.Identity, page, a.world.Records()))
+	info := map[int64]roster.Branch{}
 	p := &listPanel{title: "tree of " + cells.OneLine(s.name()), empty: "there are no forks", hint: []string{"Enter open"}, List: lists.List{At: fmt.Sprint(s.id)}}
 	p.right = func() string { return fmt.Sprint(len(rows)) }
 	p.rows = func(*App) (out []lists.Row) {
 		for _, r := range rows {
-			out = append(out, treeRow(r, info[r.BotID]))
+			out = append(out, roster.Fork(r, info[r.BotID]))
 		}
 		return out
 	}
@@ -58,73 +54,11 @@ func (a *App) openTree() error {
 	return nil
 }
 
-// kinsman is a session in a tree, with how deep it stands.
-type kinsman struct {
-	lead.Found
-	depth int
-}
-
-// family are all that a session is a fork of, or a fork of those, in the order of a tree.
-func family(of int64, all []lead.Found) (out []kinsman) {
-	byID := map[int64]lead.Found{}
-	for _, f := range all {
-		byID[f.BotID] = f
-	}
-	root := of
-	for range all {
-		parent, ok := byID[byID[root].ForkOf]
-		if !ok {
-			break
-		}
-		root = parent.BotID
-	}
-	seen := map[int64]bool{}
-	var add func(id int64, depth int)
-	add = func(id int64, depth int) {
-		f, ok := byID[id]
-		if !ok || seen[id] {
-			return
-		}
-		seen[id] = true
-		out = append(out, kinsman{f, depth})
-		var under []int64
-		for _, g := range all {
-			if g.ForkOf == id {
-				under = append(under, g.BotID)
-			}
-		}
-		slices.Sort(under)
-		for _, u := range under {
-			add(u, depth+1)
-		}
-	}
-	add(root, 0)
-	return out
-}
-
-func treeRow(m kinsman, info branchInfo) lists.Row {
-	head := strings.Repeat("  ", m.depth)
-	if m.depth > 0 {
-		head = strings.Repeat("  ", m.depth-1) + "└ "
-	}
-	spans := []text.Span{{Text: head, Role: text.Rule}, {Text: text.Pad(cells.OneLine(titleOf(m.Found)), max(8, 26-len(head))) + "  "}}
-	if m.Gone() {
-		spans = append(spans, text.Span{Text: "gone", Role: text.Fail})
-	}
-	if info.from != "" {
-		spans = append(spans, text.Span{Text: "after " + cells.OneLine(info.from) + "  ", Role: text.Dim})
-	}
-	if info.last != "" {
-		spans = append(spans, text.Span{Text: cells.OneLine(info.last), Role: text.Dim})
-	}
-	return lists.Row{ID: fmt.Sprint(m.BotID), Line: text.Join(spans...)}
-}
-
 // readMember reads where a fork began and what was said in it last.
-func (a *App) readMember(m kinsman, info map[int64]branchInfo) {
+func (a *App) readMember(m roster.Kinsman, info map[int64]roster.Branch) {
 	name := m.Record.Name
-	do(a, func(ctx context.Context) (branchInfo, error) {
-		var got branchInfo
+	do(a, func(ctx context.Context) (roster.Branch, error) {
+		var got roster.Branch
 		if m.ForkOf != 0 {
 			page, err := a.client().Events(ctx, name, 0, 1)
 			if err != nil {
@@ -134,16 +68,16 @@ func (a *App) readMember(m kinsman, info map[int64]branchInfo) {
 			if err != nil {
 				return got, err
 			}
-			got.from = forkedAfter(ctx, a, name, events)
+			got.From = forkedAfter(ctx, a, name, events)
 		}
 		for t, err := range a.client().Turns(ctx, name, 0) {
 			if err != nil {
 				return got, err
 			}
-			got.last = headLine(t.Prompt)
+			got.Last = headLine(t.Prompt)
 		}
 		return got, nil
-	}, func(got branchInfo, err error) {
+	}, func(got roster.Branch, err error) {
 		if err == nil {
 			info[m.BotID] = got
 		}

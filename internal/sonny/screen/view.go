@@ -8,6 +8,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -281,7 +282,7 @@ func (a *App) composerRows(c term.Canvas) {
 
 // footer says what holds: the connection, the bot, its tasks, who is asked.
 func (a *App) footer(w int) text.Line {
-	g := glyphs[a.state()]
+	g := roster.Looks[a.state()]
 	left := []text.Span{{Text: " "}}
 	add := func(role text.Role, words string) {
 		if len(left) > 1 {
@@ -300,7 +301,7 @@ func (a *App) footer(w int) text.Line {
 		add(text.Dim, "○ new")
 		add(text.Plain, a.start.lead)
 	default:
-		add(g.role, g.mark+" "+g.word)
+		add(g.Role, g.Mark+" "+g.Word)
 		add(text.Plain, a.session.bot)
 		for _, words := range a.taskWords() {
 			add(text.Plain, words)
@@ -399,7 +400,7 @@ func (a *App) taskWords() (out []string) {
 	words := []string{fmt.Sprintf("tasks %d", len(tasks))}
 	for _, s := range []live.State{live.Working, live.Waiting, live.NeedsYou, live.Failed} {
 		if count[s] > 0 {
-			words = append(words, fmt.Sprintf("%s %d", glyphs[s].mark, count[s]))
+			words = append(words, fmt.Sprintf("%s %d", roster.Looks[s].Mark, count[s]))
 		}
 	}
 	out = []string{strings.Join(words, " ")}

@@ -78,3 +78,21 @@ func Detail(err error) string {
 	}
 	return err.Error()
 }
+
+// Ago is how long a time is over, as a list says it; of a day before yesterday, its date.
+func Ago(now, at time.Time) string {
+	d := now.Sub(at)
+	switch {
+	case at.IsZero():
+		return "-"
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	case d < 48*time.Hour:
+		return "yesterday"
+	}
+	return strings.TrimSpace(at.Format("2 Jan"))
+}

@@ -1,4 +1,4 @@
-package screen
+package mention
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"agent/internal/sonny/screen/edit"
 )
 
 // maxInline bounds a file that @path! puts into a message, in bytes.
@@ -14,12 +16,12 @@ const maxInline = 64 << 10
 
 var inlineMark = regexp.MustCompile(`(^|\s)@([^\s!]+)!`)
 
-// inlined is a message's text with the files that it wants in it, below it. Only what
+// Inlined is a message's text, prompt, with the files that it wants in it, below it. Only what
 // the person wrote counts, not what was pasted as a chip, and only files in the folder.
 // It reads, and runs beside the loop.
-func inlined(folder string, m message) (string, error) {
+func Inlined(folder string, draft edit.Draft, prompt string) (string, error) {
 	var names []string
-	for _, p := range m.draft.Parts {
+	for _, p := range draft.Parts {
 		if p.Chip != nil {
 			continue
 		}
@@ -27,7 +29,6 @@ func inlined(folder string, m message) (string, error) {
 			names = append(names, found[2])
 		}
 	}
-	prompt := m.prompt
 	if len(names) == 0 {
 		return prompt, nil
 	}
@@ -37,7 +38,7 @@ func inlined(folder string, m message) (string, error) {
 	}
 	defer root.Close()
 	for _, name := range names {
-		body, err := readInline(root, name)
+		body, err := readText(root, name)
 		if err != nil {
 			return "", fmt.Errorf("@%s! cannot be put in: %w; without the ! it is named alone", name, err)
 		}
@@ -47,7 +48,7 @@ func inlined(folder string, m message) (string, error) {
 	return prompt, nil
 }
 
-func readInline(root *os.Root, name string) (string, error) {
+func readText(root *os.Root, name string) (string, error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return "", err
