@@ -92,7 +92,7 @@ func (t *Tree) remove(ctx context.Context) error {
 	if !t.begun {
 		return nil
 	}
-	if _, err := p.in(ctx, "show-ref", "--verify", "--quiet", p.ref()); err != nil {
+	if _, err := p.ask(ctx, "show-ref", "--verify", "--quiet", p.ref()); err != nil {
 		return nil // git had not come so far
 	}
 	drop := []string{"update-ref", "-d", p.ref()}

@@ -132,35 +132,16 @@ func (p *Plan) repository(ctx context.Context, folder string) (err error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() || !filepath.IsAbs(folder) {
 		return protocol.Fail(protocol.WorktreeNeedsGit, fmt.Sprintf("%q is no folder that is there, named by an absolute path", folder))
 	}
-	ask := func(what string) (string, error) {
-		answer, err := p.git.Run(ctx, folder, "rev-parse", what)
-		if err != nil && context.Cause(ctx) == nil {
-			err = protocol.Fail(protocol.WorktreeNeedsGit, folder+" is in no git checkout, of which a worktree could be made: "+err.Error())
-		}
-		return answer, err
+	c, err := p.git.Discover(ctx, folder)
+	switch {
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return protocol.Fail(protocol.WorktreeNeedsGit, "no worktree can be made of "+folder+": "+err.Error())
 	}
-	if p.Source, err = ask("--show-toplevel"); err != nil {
-		return err
-	}
-	if p.sub, err = ask("--show-prefix"); err != nil {
-		return err
-	}
-	if p.GitDir, err = ask("--absolute-git-dir"); err != nil {
-		return err
-	}
-	if p.Common, err = ask("--git-common-dir"); err != nil {
-		return err
-	}
-	if !filepath.IsAbs(p.Common) {
-		p.Common = filepath.Join(folder, p.Common)
-	}
-	if p.Common, err = filepath.EvalSymlinks(p.Common); err == nil {
-		p.Source, err = filepath.EvalSymlinks(p.Source)
-	}
-	if err != nil {
-		return protocol.Fail(protocol.WorktreeNeedsGit, "git says that the checkout of "+folder+" lies elsewhere, and there is nothing: "+err.Error()+"; is core.worktree set?")
-	}
-	return nil
+	p.Source, p.GitDir, p.Common = c.Top, c.GitDir, c.Common
+	p.sub, err = filepath.Rel(p.Source, place.Real(folder))
+	return err
 }
 
 // exists is worktree_exists.
@@ -180,10 +161,10 @@ func (p *Plan) ref() string { return "refs/heads/" + p.Branch }
 // branchIsFree sees to it that the branch that Undo may remove is our own, and has
 // a name that git takes as it is.
 func (p *Plan) branchIsFree(ctx context.Context) error {
-	if name, err := p.in(ctx, "check-ref-format", "--branch", p.Branch); (err != nil || name != p.Branch) && context.Cause(ctx) == nil {
+	if name, err := p.ask(ctx, "check-ref-format", "--branch", p.Branch); (err != nil || name != p.Branch) && context.Cause(ctx) == nil {
 		return p.failed(fmt.Sprintf("%q is no name for a branch", p.Branch))
 	}
-	if _, err := p.in(ctx, "show-ref", "--verify", "--quiet", p.ref()); err == nil {
+	if _, err := p.ask(ctx, "show-ref", "--verify", "--quiet", p.ref()); err == nil {
 		return p.failed("the branch " + p.Branch + " is there; take another name, or remove it: " + p.dropBranch())
 	}
 	return context.Cause(ctx)
@@ -198,15 +179,21 @@ func (p *Plan) resolve(ctx context.Context, base string) (err error) {
 	if strings.HasPrefix(base, "-") {
 		return p.failed("the base " + base + " is no commit")
 	}
-	p.Base, err = p.in(ctx, "rev-parse", "--verify", base+"^{commit}")
+	p.Base, err = p.ask(ctx, "rev-parse", "--verify", base+"^{commit}")
 	if err != nil && context.Cause(ctx) == nil {
 		return p.failed("the base " + base + " is no commit of " + p.Source + ": " + err.Error())
 	}
 	return err
 }
 
-// in runs git on the repository. Its git folder is named, so that what a .git
-// file in some folder says does not count.
+// ask runs a git command that changes nothing on the repository. Its git folder is named,
+// so that what a .git file in some folder says does not count; neither does what its
+// config names.
+func (p *Plan) ask(ctx context.Context, args ...string) (string, error) {
+	return p.git.Guarded(ctx, git.Options{}, git.Checkout{Top: p.Source, GitDir: p.GitDir, Common: p.Common}, args...)
+}
+
+// in runs one that takes something away, which runs no program of the config's.
 func (p *Plan) in(ctx context.Context, args ...string) (string, error) {
 	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.GitDir}, args...)...)
 }
@@ -223,7 +210,7 @@ func (p *Plan) failed(why string) error {
 // Uncommitted counts the paths of the source that have changes which are in no
 // commit, untracked ones among them: none of that is in the worktree.
 func (p *Plan) Uncommitted(ctx context.Context) (int, error) {
-	out, err := p.in(ctx, "--work-tree="+p.Source, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", git.NotWithin)
+	out, err := p.ask(ctx, "--no-optional-locks", "status", "--porcelain", "-z", "--no-renames", git.NotWithin)
 	if err != nil {
 		return 0, p.failed(err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"agent/client/termsafe"
 	"agent/internal/approver"
 	"agent/protocol"
 )
@@ -86,7 +87,7 @@ func (a *app) printLine(line any) error {
 	if err != nil {
 		return err
 	}
-	return a.write(append(appendSafe(nil, object), '\n'))
+	return a.write(append(termsafe.AppendJSON(nil, object), '\n'))
 }
 
 // options are the line's, then the environment's, then config.toml's.

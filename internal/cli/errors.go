@@ -84,7 +84,7 @@ func appendError(dst []byte, e *protocol.Error) []byte {
 			continue
 		}
 		dst = appendText(append(dst, ','), name)
-		dst = appendSafe(append(dst, ':'), e.Facts[name])
+		dst = termsafe.AppendJSON(append(dst, ':'), e.Facts[name])
 	}
 	return append(dst, '}')
 }
@@ -92,7 +92,7 @@ func appendError(dst []byte, e *protocol.Error) []byte {
 // appendText quotes text as JSON of section 5.
 func appendText(dst []byte, s string) []byte {
 	quoted, _ := jsontext.AppendQuote(nil, s) // bad UTF-8 becomes U+FFFD
-	return appendSafe(dst, quoted)
+	return termsafe.AppendJSON(dst, quoted)
 }
 
 // withFact adds a fact to an error of any kind.

@@ -121,7 +121,7 @@ func (n *storedNode) append(dst []byte) []byte {
 	case n.failed != "":
 		dst = appendText(append(dst, `,"error":`...), string(n.failed))
 	case n.item != nil:
-		dst = appendSafe(append(dst, `,"item":`...), n.item)
+		dst = termsafe.AppendJSON(append(dst, `,"item":`...), n.item)
 	}
 	return append(dst, '}')
 }

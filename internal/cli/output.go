@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"syscall"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"agent/client/termsafe"
 	"agent/protocol"
@@ -37,69 +35,15 @@ func outputError(err error) error {
 // printObject prints an answer as one line, or indented with --pretty.
 func (a *app) printObject(object json.RawMessage) error {
 	if !a.pretty {
-		return a.write(append(appendSafe(nil, object), '\n'))
+		return a.write(append(termsafe.AppendJSON(nil, object), '\n'))
 	}
 	indented := jsontext.Value(bytes.Clone(object))
 	err := indented.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true),
 		jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawInts(false))
 	if err != nil {
-		return a.write(append(appendSafe(nil, object), '\n'))
+		return a.write(append(termsafe.AppendJSON(nil, object), '\n'))
 	}
-	return a.write(append(appendSafeLines(nil, indented), '\n'))
-}
-
-// appendSafe appends a JSON value whose strings mean the same but hold nothing
-// that a terminal acts on: DEL, C1 controls, bidirectional controls, tag
-// characters, U+2028 and U+2029 become \uXXXX (section 5). Such characters stand in strings only.
-// A byte that is no UTF-8 becomes \ufffd, and blanks between tokens that could
-// end the line a space.
-func appendSafe(dst []byte, value []byte) []byte {
-	return appendEscaped(dst, value, ' ')
-}
-
-// appendSafeLines keeps the newlines between tokens.
-func appendSafeLines(dst []byte, value []byte) []byte {
-	return appendEscaped(dst, value, '\n')
-}
-
-func appendEscaped(dst, value []byte, newline byte) []byte {
-	for i := 0; i < len(value); {
-		b := value[i]
-		switch {
-		case b == '\n':
-			dst = append(dst, newline)
-			i++
-		case b < ' ':
-			dst = append(dst, ' ')
-			i++
-		case b < 0x7f:
-			dst = append(dst, b)
-			i++
-		default:
-			r, size := utf8.DecodeRune(value[i:])
-			if r == utf8.RuneError && size == 1 || actsOnTerminal(r) {
-				dst = appendU(dst, r)
-			} else {
-				dst = append(dst, value[i:i+size]...)
-			}
-			i += size
-		}
-	}
-	return dst
-}
-
-// actsOnTerminal is for JSON output; the pretty view escapes more.
-func actsOnTerminal(r rune) bool {
-	return r >= 0x7f && termsafe.Acts(r)
-}
-
-func appendU(dst []byte, r rune) []byte {
-	if r > 0xffff {
-		high, low := utf16.EncodeRune(r)
-		return appendU(appendU(dst, high), low)
-	}
-	const hex = "0123456789abcdef"
-	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+	return a.write(append(termsafe.AppendJSONLines(nil, indented), '\n'))
 }
 
 // ask sends one request and prints its answer whole, every field in the
@@ -128,7 +72,7 @@ func (l *array) add(entry json.RawMessage) {
 		l.buf = append(l.buf, '[')
 		l.open = true
 	}
-	l.buf = appendSafe(l.buf, entry)
+	l.buf = termsafe.AppendJSON(l.buf, entry)
 }
 
 // flush writes what was added.

@@ -39,6 +39,9 @@ func (r *run) createInTree(ctx context.Context, c *protocol.Create) error {
 	case !errors.Is(err, protocol.BotNotFound):
 		return err
 	}
+	if err := worktree.Trust(r.link.Bots(ctx), r.plan); err != nil {
+		return err
+	}
 	if err := r.noteUncommitted(ctx); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/protocol"
 )
 
@@ -51,7 +52,7 @@ func TestAppendSafe(t *testing.T) {
 		{"blanks that act become spaces", "{\r\n\"a\":1}", `{  "a":1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(appendSafe(nil, []byte(c.in))); got != c.want {
+			if got := string(termsafe.AppendJSON(nil, []byte(c.in))); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -68,7 +69,7 @@ func FuzzAppendSafe(f *testing.F) {
 			t.Fatalf("%s decodes to %q, %v; want %q", out, got, err, text)
 		}
 		for _, r := range string(out) {
-			if r < ' ' || actsOnTerminal(r) {
+			if r < ' ' || r >= 0x7f && termsafe.Acts(r) {
 				t.Errorf("%q came through in %q", r, out)
 			}
 		}

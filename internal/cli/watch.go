@@ -150,7 +150,7 @@ func (j jsonLines) event(_ context.Context, e *protocol.Event) error {
 	if len(e.Line) == 0 { // made by the client: a new connection
 		return nil
 	}
-	return j.app.write(append(appendSafe(nil, e.Line), '\n'))
+	return j.app.write(append(termsafe.AppendJSON(nil, e.Line), '\n'))
 }
 
 func (j jsonLines) finish() error { return nil }

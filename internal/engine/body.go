@@ -99,7 +99,7 @@ func (b *body) over() bool { return b.next == b.v.parts() && b.whole == nil }
 
 // fill makes the next batch.
 func (b *body) fill() error {
-	err := b.e.read(b.ctx, "items", func(c *store.Conn) error {
+	err := b.e.readAtOnce(b.ctx, "items", func(c *store.Conn) error {
 		for items := 0; items < batchItems && len(*b.buf) < batchBytes && !b.over(); items++ {
 			if b.next < len(b.v.pinned) {
 				b.comma()

@@ -49,12 +49,9 @@ type Store struct {
 	closing  sync.RWMutex // held for reading while a job is put in the queue
 	closed   bool
 	worked   chan struct{} // closed when the writer has ended
-	answered struct {      // the writer's own: see runAnswered
-		waiting []func()
-		held    int // commits
-	}
-	broken atomic.Bool // the file is damaged: nothing is written any more
-	fatal  chan error
+	answered answered
+	broken   atomic.Bool // the file is damaged: nothing is written any more
+	fatal    chan error
 }
 
 // Open takes a store's lock and opens it, making it when there is none. What it

@@ -14,6 +14,10 @@ const (
 	queueLimit  = 32 // jobs waiting for the writer
 	groupLimit  = 32 // jobs sharing a commit
 	answersHold = 3  // commits that what waits for the answers may be put off
+
+	// answersLead is how long much of it is put off behind the last of them: 32
+	// clients take less to read theirs, a turn's start takes a quarter of it.
+	answersLead = 2 * time.Millisecond
 )
 
 // job is a piece of writing and whoever waits for it.
@@ -55,8 +59,9 @@ func (tx *Tx) AfterCommit(f func()) { tx.commit = append(tx.commit, f) }
 
 // AfterAnswers has f run on the writer's goroutine once everybody whose job is in
 // the commit is answered, and everybody who came meanwhile, but at most three
-// commits later: the place for work that would hold the answers up. It must not
-// block and must not call the store.
+// commits and two milliseconds later: the place for what begins work that would
+// hold the answers up, or keep those who got them from the processors. It must
+// not block and must not call the store.
 func (tx *Tx) AfterAnswers(f func()) { tx.answers = append(tx.answers, f) }
 
 // AfterPublish hands f to the sink behind the events of the same commit.
@@ -108,12 +113,22 @@ func errClosed() error { return protocol.Fail(protocol.StorageError, "the store 
 // work is the writer's goroutine.
 func (s *Store) work() {
 	defer close(s.worked)
+	s.answered.lead = time.NewTimer(answersLead)
+	defer s.answered.run()
 	group := make([]*job, 0, groupLimit)
-	for first := range s.queue {
-		group = s.gather(append(group, first))
-		s.runGroup(group)
-		clear(group)
-		group = group[:0]
+	for {
+		select {
+		case first, open := <-s.queue:
+			if !open {
+				return
+			}
+			group = s.gather(append(group, first))
+			s.runGroup(group)
+			clear(group)
+			group = group[:0]
+		case <-s.answered.lead.C:
+			s.answered.run()
+		}
 	}
 }
 
@@ -265,23 +280,42 @@ func (s *Store) settle(group []*job) {
 	s.pub.publish(known(group))
 }
 
-// runAnswered runs what waits for the answers to be given, unless others wait
-// for theirs: what comes together is answered together, though it does not come
-// in one commit.
+// runAnswered begins what waits for the answers to be given. It puts it off while
+// others wait for theirs, since what comes together is answered together, though
+// it does not come in one commit; and for a moment where there is more of it than
+// there are processors, since it would take them all from those who read the
+// answers.
 func (s *Store) runAnswered(group []*job) {
+	a := &s.answered
 	for _, j := range group {
-		s.answered.waiting = append(s.answered.waiting, j.tx.answers...)
+		a.waiting = append(a.waiting, j.tx.answers...)
 	}
-	runtime.Gosched() // whoever is about to queue a job does
-	if len(s.queue) > 0 && s.answered.held < answersHold {
-		s.answered.held++
+	if len(a.waiting) == 0 {
 		return
 	}
-	for _, f := range s.answered.waiting {
+	runtime.Gosched() // whoever is about to queue a job does
+	if len(s.queue) == 0 && len(a.waiting) <= runtime.GOMAXPROCS(0) || a.held == answersHold {
+		a.run()
+		return
+	}
+	a.held++
+	a.lead.Reset(answersLead)
+}
+
+// answered is what waits for answers. It is the writer's own.
+type answered struct {
+	waiting []func()
+	held    int         // commits
+	lead    *time.Timer // runs while anything waits
+}
+
+func (a *answered) run() {
+	a.lead.Stop()
+	for _, f := range a.waiting {
 		f()
 	}
-	clear(s.answered.waiting)
-	s.answered.waiting, s.answered.held = s.answered.waiting[:0], 0
+	clear(a.waiting)
+	a.waiting, a.held = a.waiting[:0], 0
 }
 
 // known is what a group's commit makes known.

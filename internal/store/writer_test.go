@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"agent/protocol"
 )
@@ -696,6 +698,46 @@ func TestAfterAnswers(t *testing.T) {
 			<-done
 			if got := strings.Join(order, " "); got != want {
 				t.Errorf("the order is %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestMuchAfterAnswers has one job leave as much to begin as there are
+// processors, and more.
+func TestMuchAfterAnswers(t *testing.T) {
+	for name, row := range map[string]struct {
+		more int
+		want string
+	}{
+		"what the processors can take begins with the answers":            {0, "answer work settled"},
+		"more than that begins a moment behind, without a further commit": {1, "answer settled work"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults := &Faults{}
+			s := mustOpen(t, Options{Path: storePath(t), Faults: faults})
+			var order []string // the writer's goroutine alone touches it before done is closed
+			done := make(chan struct{})
+			said := func(what string) {
+				if order = append(order, what); len(order) == 3 {
+					close(done)
+				}
+			}
+			faults.At("after-answer", func() error { said("settled"); return nil })
+			var answered time.Time
+			s.Go("put", func(tx *Tx) error {
+				tx.AfterAnswers(func() { said("work") })
+				for range runtime.GOMAXPROCS(0) - 1 + row.more {
+					tx.AfterAnswers(func() {})
+				}
+				return nil
+			}, func(error) { answered = time.Now(); said("answer") })
+			<-done
+			if got := strings.Join(order, " "); got != row.want {
+				t.Errorf("the order is %s, want %s", got, row.want)
+			}
+			if took := time.Since(answered); row.more > 0 && took < answersLead {
+				t.Errorf("it began %s behind the answer", took)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 // Package allow is what "allow, and stop asking" does (sonny.md 9.1): the rule that is
 // offered for a call, whether it would let that very call through, and the file that it
-// is written to. It asks nobody and draws nothing.
+// is written to, and that the bots have the rules of the files. It asks nobody and draws
+// nothing.
 package allow
 
 import (

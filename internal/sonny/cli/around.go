@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,9 @@ type around struct {
 	socket  bool // the line or the environment names a socket: no daemon is started
 	path    string
 	config  *config.Config
-	fault   error // of config.toml, which is invalid: what there is can be shown, and nothing is made
-	notices []config.Notice
+	fault   error           // of config.toml, which is invalid: what there is can be shown, and nothing is made
+	notices []config.Notice // of what is kept, and of the folder
+	unused  []config.Notice // of settings; each reading of them says its own
 	folder  *lead.Folder
 	nowhere bool // the working folder is gone: folder is the home folder in its place
 	state   config.State
@@ -115,6 +117,9 @@ func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, erro
 	if err := a.settings(w); err != nil {
 		return w, err
 	}
+	if why := w.folder.Astray; why != "" {
+		w.notices = append(w.notices, config.Notice{Text: "this folder counts as one without git: " + why})
+	}
 	if err := w.readState(); err != nil {
 		return nil, err
 	}
@@ -143,6 +148,9 @@ func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {
 	return lead.Locate(ctx, folder)
 }
 
+// told are all that the person is to be told.
+func (w *around) told() []config.Notice { return append(slices.Clone(w.unused), w.notices...) }
+
 // readState takes what Sonny remembers. A damaged file is a notice.
 func (w *around) readState() error {
 	state, notice, err := config.LoadState(filepath.Join(w.sonny, "state.json"))
@@ -164,7 +172,7 @@ func (a *app) settings(w *around) (err error) {
 			return err
 		}
 	}
-	w.config, w.notices, err = config.Resolve(config.Sources{
+	w.config, w.unused, err = config.Resolve(config.Sources{
 		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),
 	})
 	if w.fault = nil; protocol.CodeOf(err) == protocol.ConfigInvalid {

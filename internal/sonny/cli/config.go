@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -31,14 +32,16 @@ func (a *app) configVerb() *cobra.Command {
 	}
 	list.Flags().Bool("defaults", false, "list every setting, with its default")
 	list.Flags().BoolVar(&a.json, "json", false, "one JSON list")
+	set := &cobra.Command{
+		Use: "set KEY VALUE", Short: "Change one setting; the rest of the file stays as it is", Args: cobra.ExactArgs(2),
+		RunE: personal(func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1]) }),
+	}
+	set.Flags().SetInterspersed(false) // what stands after the key is a value, -1 too
 	cmd.AddCommand(
+		set,
 		&cobra.Command{
 			Use: "get KEY", Short: "Print the value that holds", Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return a.configGet(args[0]) },
-		},
-		&cobra.Command{
-			Use: "set KEY VALUE", Short: "Change one setting; the rest of the file stays as it is", Args: cobra.ExactArgs(2),
-			RunE: personal(func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1]) }),
 		},
 		&cobra.Command{
 			Use: "unset KEY", Short: "Take out one setting, or a whole table", Args: cobra.ExactArgs(1),
@@ -188,11 +191,11 @@ func (a *app) configList(defaults bool) error {
 	return errors.Join(a.printJSON(list), err)
 }
 
-// printJSON prints a value on one line.
+// printJSON prints a value on one line, as nothing that a terminal acts on.
 func (a *app) printJSON(v any) error {
 	line, err := json.Marshal(v)
 	if err == nil {
-		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
+		_, err = fmt.Fprintf(a.stdout, "%s\n", termsafe.AppendJSON(nil, line))
 	}
 	return err
 }
@@ -231,9 +234,13 @@ func (a *app) configEdit(cmd *cobra.Command) error {
 }
 
 // edit runs the person's editor on a file and waits for it. The editor may come with
-// arguments, so a shell reads it.
+// arguments, so a shell reads it. not_a_terminal where nobody named one and there is no
+// terminal, which vi needs.
 func (a *app) edit(cmd *cobra.Command, path string) error {
-	editor := a.editor()
+	editor, named := a.editor()
+	if !named && (!isTerminal(a.stdin) || !isTerminal(a.stdout)) {
+		return protocol.Fail(notATerminal, cmd.CommandPath()+" opens vi, which needs a terminal on its input and output; set VISUAL to an editor that needs none")
+	}
 	run := exec.CommandContext(cmd.Context(), "/bin/sh", "-c", editor+` "$1"`, "sonny", path)
 	run.Stdin, run.Stdout, run.Stderr = a.stdin, a.stdout, a.stderr
 	if err := run.Run(); err != nil {
@@ -242,19 +249,17 @@ func (a *app) edit(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// editor is the person's: tui.editor, VISUAL, EDITOR, vi. A config.toml that does not
-// check is no reason not to mend it.
-func (a *app) editor() string {
+// editor is the person's: tui.editor, VISUAL, EDITOR; vi where none is named. A config.toml
+// that does not check is no reason not to mend it.
+func (a *app) editor() (editor string, named bool) {
 	path, err := config.Path(os.Environ())
 	if err == nil {
 		if c, _, _ := config.Load(path); c.TUI.Editor != "" {
-			return c.TUI.Editor
+			return c.TUI.Editor, true
 		}
 	}
-	for _, name := range []string{"VISUAL", "EDITOR"} {
-		if editor := os.Getenv(name); editor != "" {
-			return editor
-		}
+	if editor = cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR")); editor != "" {
+		return editor, true
 	}
-	return "vi"
+	return "vi", false
 }

@@ -109,7 +109,8 @@ func (a *app) examined(ctx context.Context, o *doctor.Options, folder string) (e
 	if real, err := filepath.EvalSymlinks(o.Home); err == nil {
 		o.Home = real
 	}
-	o.Version, o.Environ, o.Companions, o.Editor = Version, os.Environ(), companionNames, a.editor()
+	o.Version, o.Environ, o.Companions = Version, os.Environ(), companionNames
+	o.Editor, _ = a.editor()
 	home := o.Home
 	if folder == "" {
 		if folder, err = a.orHome(); err != nil {

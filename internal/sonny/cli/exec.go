@@ -19,6 +19,7 @@ import (
 	"agent/internal/sonny/headless"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 
@@ -76,7 +77,7 @@ func (a *app) execVerb() *cobra.Command {
 	v.BoolVar(&f.ephemeral, "ephemeral", false, "delete the bot when the run ends")
 	v.StringVar(&f.role, "role", "lead", "the role of a new bot; \"\" for none")
 	v.StringSliceVar(&f.writable, "writable", nil, "a further `DIR` that a new bot may write; repeatable")
-	v.StringVar(&f.worktree, "worktree", "", "work in a new git worktree, which begins at `BASE` (--worktree=BASE) or HEAD")
+	v.StringVar(&f.worktree, "worktree", "", "work in a new git worktree, which begins at `BASE`, named with = alone (--worktree=main), or at HEAD")
 	v.Lookup("worktree").NoOptDefVal = "HEAD"
 	v.BoolVar(&f.waitTasks, "wait-tasks", false, "end only when the tasks that were started have ended too")
 	v.DurationVar(&f.timeout, "timeout", 0, "end the turn after `DUR`, such as 90s or 10m")
@@ -132,6 +133,9 @@ func (a *app) execOptions(cmd *cobra.Command, f *execFlags, args []string) (*hea
 		return nil, protocol.Fail(insideABot, err.(*protocol.Error).Detail+"; a bot starts another with \"$AGENT_BIN\" run")
 	}
 	if err := f.check(given); err != nil {
+		return nil, err
+	}
+	if err := looseBase(a.args, args); err != nil {
 		return nil, err
 	}
 	row, err := a.execRow(f)
@@ -200,6 +204,20 @@ func (f *execFlags) check(given func(string) bool) error {
 	return nil
 }
 
+// looseBase refuses a line that may mean the word after --worktree as its base: that flag
+// takes one with = alone, and the word would be the first of the prompt.
+func looseBase(line, prompt []string) error {
+	at := slices.Index(line, "--worktree") + 1
+	if at == 0 || at == len(line) || len(prompt) < 2 {
+		return nil
+	}
+	word := line[at]
+	if word != prompt[0] || strings.ContainsAny(word, " \t\n") {
+		return nil
+	}
+	return usagef("--worktree %s: a base goes with =, as in --worktree=%[1]s; where %[1]s begins the prompt, put the prompt in quotes or -- before it", word)
+}
+
 // execRow is the row that the line names, "" for none. Nobody is here to be asked, so
 // that manual is none of exec's.
 func (a *app) execRow(f *execFlags) (lead.Row, error) {
@@ -226,7 +244,8 @@ func (a *app) execRow(f *execFlags) (lead.Row, error) {
 	return row, nil
 }
 
-// pictures are paths that the daemon reads.
+// pictures are paths that the daemon reads. What it would refuse is refused before there is
+// a bot.
 func pictures(files []string) (paths []string, err error) {
 	for _, file := range files {
 		path, err := filepath.Abs(file)
@@ -241,6 +260,9 @@ func pictures(files []string) (paths []string, err error) {
 			return nil, usagef("--image %s is no file", file)
 		case info.Size() > protocol.MaxPictureBytes:
 			return nil, protocol.Fail("picture_unsupported", fmt.Sprintf("%s has %d bytes; a picture has at most %d: make it smaller", file, info.Size(), protocol.MaxPictureBytes))
+		}
+		if err := pen.CheckPicture(path); err != nil {
+			return nil, err
 		}
 		paths = append(paths, path)
 	}
@@ -317,7 +339,7 @@ func (a *app) ground(ctx context.Context, cmd *cobra.Command, f *execFlags, row 
 			return compose(&there, project, role)
 		},
 	}
-	for _, n := range w.notices {
+	for _, n := range w.told() {
 		g.Notices = append(g.Notices, n.Text)
 	}
 	if g.Settings, err = w.lead(); err != nil {

@@ -91,7 +91,7 @@ func (a *app) report(err error) int {
 			Error  protocol.Code `json:"error"`
 			Detail string        `json:"detail"`
 		}{e.Code, e.Detail})
-		fmt.Fprintf(a.stderr, "%s\n", line)
+		fmt.Fprintf(a.stderr, "%s\n", termsafe.AppendJSON(nil, line))
 	} else {
 		fmt.Fprintf(a.stderr, "sonny: %s\n", termsafe.OneLine(e.Error()))
 	}

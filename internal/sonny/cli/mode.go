@@ -6,7 +6,9 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/crash"
 	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/ahead"
 	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/screen/theme"
 )
 
@@ -42,6 +44,7 @@ func (a *app) openTerminal(w *around) (t *term.Terminal, err error) {
 	if w.again != "" {
 		w.mode, w.why = w.again, "/screen "+string(w.again)
 	}
+	text.Ambiguous = w.config.TUI.AmbiguousWide
 	w.guard = &crash.Guard{Dir: w.sonny, Version: Version, Out: a.stderr}
 	o := a.terminal(w)
 	o.Crashed = w.guard.Catch
@@ -66,11 +69,11 @@ func (a *app) terminal(w *around) term.Options {
 // asking is the terminal for what is asked before there is a daemon: in the plain mode
 // one that reads screens out as lines. end must be called before the terminal is used
 // for anything else.
-func (w *around) asking(t *term.Terminal) (asked screen.Terminal, end func()) {
+func (w *around) asking(t *term.Terminal) (asked ahead.Terminal, end func()) {
 	if w.mode != screen.Plain {
 		return t, func() {}
 	}
-	aloud := screen.ReadAloud(t, w.why)
+	aloud := ahead.ReadAloud(t, w.why)
 	return aloud, func() {
 		aloud.Close()
 		if aloud.Spoke() {

@@ -3,28 +3,24 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"agent/internal/sonny/screen/ahead"
+
 	"agent/client"
-	"agent/client/termsafe"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/host/questions"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen"
-	"agent/internal/sonny/screen/keys"
-	"agent/internal/sonny/screen/md"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/theme"
 	"agent/internal/sonny/snapshot"
-	"agent/internal/sonny/usage"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -74,7 +70,7 @@ func (a *app) show(cmd *cobra.Command, o opening, kind lead.Kind) error {
 			return err
 		}
 		if sitting.Again == "" {
-			a.sayLeft(sitting, w.config.Usage.ShowCost)
+			a.sayLeft(sitting, w.config)
 			return nil
 		}
 		w.again, o = sitting.Again, opening{bot: sitting.Bot}
@@ -102,7 +98,7 @@ func (a *app) drawn(ctx context.Context, w *around, o opening, kind lead.Kind) (
 // started: a provider, and whether the folder's own files are used. It reports whether
 // the screen goes on.
 func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, error) {
-	a.looks(w, t)(t.Background())
+	a.looks(w, t, &w.config.TUI.Theme)(t.Background())
 	asked, end := w.asking(t)
 	defer end()
 	if there, err := w.hasProvider(); err != nil && !w.socket {
@@ -122,12 +118,12 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, 
 // folderSettings resolves the settings with the folder's project.toml, and with what
 // setup set. One that is invalid can be left out (sonny.md 3.4); it reports whether the
 // screen goes on.
-func (a *app) folderSettings(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+func (a *app) folderSettings(ctx context.Context, w *around, t ahead.Terminal) (bool, error) {
 	err := a.settings(w)
 	if protocol.CodeOf(err) != config.ProjectInvalid {
 		return err == nil, err
 	}
-	ask := &screen.InvalidProject{Term: t, Fault: err}
+	ask := &ahead.InvalidProject{Term: t, Fault: err}
 	goesOn, err := ask.Ask(ctx)
 	if err != nil || !goesOn {
 		return false, err
@@ -169,17 +165,21 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	if self, err := os.Executable(); err == nil {
 		options.Self = []string{self}
 	}
-	options.Look = a.looks(w, t)
+	shown := &tasting{config: w.config, notices: w.notices, theme: w.config.TUI.Theme}
+	options.Look = a.looks(w, t, &shown.theme)
 	options.Home, options.Config = filepath.Dir(w.agent), w.path
-	options.Themes = func() ([]string, string) { return themes(w), w.config.TUI.Theme }
+	options.Themes = func() ([]string, string) { return themes(w), shown.theme }
 	options.Theme = func(name string) *protocol.Error {
-		w.config.TUI.Theme = name
+		shown.theme = name
 		return options.Look(t.Background())
 	}
+	options.Tastes = a.tastes(w, shown, func() *protocol.Error { return options.Look(t.Background()) })
 	if fault := options.Look(t.Background()); fault != nil {
 		options.Notices = append(options.Notices, fault.Error())
 	}
-	return screen.Run(ctx, *options)
+	sitting, err := screen.Run(ctx, *options)
+	w.config = shown.config // for the next sitting, and for what is said at the end
+	return sitting, err
 }
 
 // screenOptions are what the settings and the folder say.
@@ -193,7 +193,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 	if err != nil {
 		return nil, err
 	}
-	m, faults := keys.New(w.config.TUI.Keys)
+	taste, faults := a.taste(w, w.config)
 	role, served := "lead", tools.Lead
 	if kind == lead.KindHome {
 		role, served = "home", tools.Home
@@ -210,20 +210,12 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 			return c.Text, parts(c), nil
 		},
 		Rules: w.rules(),
-		Kept:  w.sonny, ModelNotes: modelNotes(), Usage: w.usage(),
-		Bang: w.config.TUI.Bang, EnterNewline: w.config.TUI.Enter == "newline",
-		QueueFirst: w.config.TUI.WhileRunning == "queue", Editor: w.config.TUI.Editor,
+		Kept:  w.sonny, ModelNotes: modelNotes(), Taste: taste,
 		ClientTools: tools.For(served, settings.Tasks.SetupTimeout),
-		Markdown:    md.Options{Links: true, Unwrapped: false, ASCII: w.config.TUI.ASCII || a.flags.ascii || !utf8Locale(), Colour: true},
-		Keys:        m,
-		Mouse: screen.MouseUse{
-			Click: w.config.TUI.Mouse.Click, Select: w.config.TUI.Mouse.Select, Copy: w.config.TUI.CopyOnSelect, WheelRows: int(w.config.TUI.WheelRows),
-		},
-		Snapshots: snapshots(w),
-		Notify:    notifications(&w.config.Notifications, w.tmux),
-		Notices:   said(w.notices, faults),
-		Clock:     shownClock(),
-		Fresh:     a.flags.fresh, Version: Version, Motion: w.config.TUI.Motion && !a.flags.noMotion,
+		Snapshots:   snapshots(w),
+		Notices:     said(w.told(), faults),
+		Clock:       shownClock(),
+		Fresh:       a.flags.fresh, Version: Version,
 	}, nil
 }
 
@@ -256,13 +248,13 @@ func (a *app) newLead(w *around, kind lead.Kind) (screen.NewLead, error) {
 
 // asked are the open questions of bots, as the tool host keeps them.
 func asked(c *client.Client, sonny string) screen.Questions {
-	return func(ctx context.Context) ([]screen.Question, error) {
+	return func(ctx context.Context) ([]decide.Question, error) {
 		list, err := questions.Open(ctx, c)
-		out := make([]screen.Question, 0, len(list))
+		out := make([]decide.Question, 0, len(list))
 		for _, q := range list {
-			out = append(out, screen.Question{
+			out = append(out, decide.Question{
 				ID: q.ID(), Bot: q.Bot, Text: q.Text, Choices: q.Choices, Multiple: q.Multiple, FreeText: q.FreeText, Announced: q.Announced,
-				Answer: func(r screen.Reply) error {
+				Answer: func(r decide.Reply) error {
 					return questions.Answer(sonny, q, questions.Reply{Choices: r.Choices, Text: r.Text, NotNow: r.NotNow})
 				},
 			})
@@ -278,16 +270,6 @@ func snapshots(w *around) *snapshot.Store {
 		return nil
 	}
 	return &snapshot.Store{Dir: filepath.Join(w.agent, "snapshots"), Keep: set.Keep, Bytes: set.MaxBytes}
-}
-
-// notifications are the settings of them, with the route that this terminal takes.
-func notifications(n *config.Notifications, tmux term.Tmux) screen.Notify {
-	return screen.Notify{
-		On: n.On, When: n.When, MinTurn: n.MinTurn, Command: n.Command, Sound: n.Sound,
-		Route: notify.Pick(notify.Route(n.Route), notify.Around{
-			Env: os.Getenv, Look: exec.LookPath, Passthrough: tmux.Passthrough,
-		}),
-	}
 }
 
 // said are notices of the settings and of the key map, as lines.
@@ -306,27 +288,16 @@ func (w *around) picked(model string) {
 	_, _ = config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { s.Model = model }) // it is asked for again then
 }
 
-// usage is how what bots use is counted on screen.
-func (w *around) usage() screen.Usage {
-	return screen.Usage{
-		Prices: usage.PricesOf(w.config.Pricing), NoCost: !w.config.Usage.ShowCost, WarnUSD: w.config.Usage.DailyWarnUSD,
-		Once: func(name string) (first bool) {
-			_, err := config.ChangeState(filepath.Join(w.sonny, "state.json"), func(s *config.State) { first = !s.Said(name) })
-			return first || err != nil
-		},
-	}
-}
-
 // rules is where the person's command rules are kept, and those of sessions.
 func (w *around) rules() allow.Place {
 	return allow.Place{Rules: filepath.Join(w.agent, "rules"), Sessions: filepath.Join(w.sonny, "rules")}
 }
 
-// looks sets the terminal's theme by the setting and by what the terminal says of its
-// background (sonny.md 13).
-func (a *app) looks(w *around, t *term.Terminal) func(term.Background, bool) *protocol.Error {
+// looks sets the terminal's theme by the name that holds and by what the terminal says of
+// its background (sonny.md 13).
+func (a *app) looks(w *around, t *term.Terminal, name *string) func(term.Background, bool) *protocol.Error {
 	return func(b term.Background, known bool) *protocol.Error {
-		th, fault := theme.Choose(w.config.TUI.Theme, theme.Ground{
+		th, fault := theme.Choose(*name, theme.Ground{
 			Known: known, Dark: b.Dark, Color: b.Color, Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
 			Dir: themesDir(w),
 		})
@@ -362,27 +333,4 @@ func utf8Locale() bool {
 		}
 	}
 	return false
-}
-
-// sayLeft is the block on the normal screen (sonny.md 7.4).
-func (a *app) sayLeft(s *screen.Sitting, cost bool) {
-	if s.Bot == "" {
-		return
-	}
-	name := termsafe.OneLine(s.Bot)
-	if s.Title != s.Bot {
-		name = termsafe.OneLine(s.Title) + " (" + name + ")"
-	}
-	fmt.Fprintf(a.stdout, "%s\n", name)
-	if len(s.Running) > 0 {
-		fmt.Fprintf(a.stdout, "still works: %s\n", termsafe.OneLine(strings.Join(s.Running, ", ")))
-	}
-	if s.Used.All() > 0 {
-		used := usage.Short(s.Used.Input) + " in, " + usage.Short(s.Used.Output) + " out"
-		if cost {
-			used += ", " + s.Used.CostBrief()
-		}
-		fmt.Fprintf(a.stdout, "used this time: %s\n", used)
-	}
-	fmt.Fprintf(a.stdout, "open it again: sonny resume %s\n", termsafe.ShellWord(s.Bot))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/client"
+	"agent/client/termsafe"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ func pull(ctx context.Context, c *client.Client, reason string) (*protocol.Pause
 func (a *app) printWire(v any) error {
 	line, err := protocol.Append(nil, v)
 	if err == nil {
-		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
+		_, err = fmt.Fprintf(a.stdout, "%s\n", termsafe.AppendJSON(nil, line))
 	}
 	return err
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 
 	"agent/internal/place"
 	"agent/internal/sonny/skill"
@@ -20,7 +22,7 @@ func (a *app) rolesVerb() *cobra.Command {
 	}
 	list.Flags().BoolVar(&a.json, "json", false, "one JSON list")
 	cmd.AddCommand(list, &cobra.Command{
-		Use: "edit NAME", Short: "Open your file of a role; for one of Sonny's own it is a copy the first time", Args: cobra.ExactArgs(1),
+		Use: "edit NAME", Short: "Open your file of a role; one of Sonny's own becomes yours once it is changed", Args: cobra.ExactArgs(1),
 		RunE: personal(func(cmd *cobra.Command, args []string) error { return a.rolesEdit(cmd, args[0]) }),
 	})
 	return cmd
@@ -45,17 +47,57 @@ func (a *app) rolesList(cmd *cobra.Command) error {
 	return nil
 }
 
+// rolesEdit opens the person's file of a role. For one of Sonny's own the editor gets a
+// copy, which becomes the person's when something in it was changed.
 func (a *app) rolesEdit(cmd *cobra.Command, name string) error {
 	home, err := place.Home()
 	if err != nil {
 		return err
 	}
-	path, made, err := skill.EditableRole(home, name)
+	path, text, err := skill.EditableRole(home, name)
 	if err != nil {
 		return err
 	}
-	if made {
-		a.say("%s is a copy of Sonny's own role, and yours from now on", path)
+	if text == "" {
+		return a.edit(cmd, path)
 	}
-	return a.edit(cmd, path)
+	now, err := a.editCopy(cmd, name+".md", text)
+	if err != nil {
+		return err
+	}
+	if now == text {
+		a.say("nothing was changed: the role %s stays Sonny's own", name)
+		return nil
+	}
+	if err := skill.KeepRole(home, name, now); err != nil {
+		return err
+	}
+	a.say("%s is yours from now on, in the place of Sonny's own role", path)
+	return nil
+}
+
+// maxRole bounds what is taken of an edited role, in bytes.
+const maxRole = 1 << 20
+
+// editCopy lets the person's editor at a copy of a text, in a private folder, and gives
+// what the copy holds then.
+func (a *app) editCopy(cmd *cobra.Command, name, text string) (string, error) {
+	agent, err := place.MakeAgentDir()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(agent, "edit-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, name)
+	if err := place.CreatePrivate(path, []byte(text)); err != nil {
+		return "", err
+	}
+	if err := a.edit(cmd, path); err != nil {
+		return "", err
+	}
+	now, _, err := place.ReadOwn(path, maxRole)
+	return string(now), err
 }

@@ -27,13 +27,13 @@ func (a *app) rulesVerb() *cobra.Command {
 	}
 	reason := ""
 	add := &cobra.Command{
-		Use: "add allow|prompt|forbidden WORD…", Short: "Add a rule for commands that begin with these words", Args: cobra.MinimumNArgs(2),
+		Use: "add allow|prompt|forbidden [--] WORD…", Short: "Add a rule for commands that begin with these words", Args: cobra.MinimumNArgs(2),
 		RunE: personal(func(_ *cobra.Command, args []string) error { return a.rulesAdd(args[0], args[1:], reason) }),
 	}
 	add.Flags().StringVar(&reason, "why", "", "why, for whoever is asked or refused")
 	add.Flags().SetInterspersed(false)
 	rm := &cobra.Command{
-		Use: "rm allow|prompt|forbidden WORD…", Short: "Take out a rule that sonny rules add wrote", Args: cobra.MinimumNArgs(2),
+		Use: "rm allow|prompt|forbidden [--] WORD…", Short: "Take out a rule that sonny rules add wrote", Args: cobra.MinimumNArgs(2),
 		RunE: personal(func(_ *cobra.Command, args []string) error { return a.rulesRemove(args[0], args[1:]) }),
 	}
 	rm.Flags().SetInterspersed(false)
@@ -127,6 +127,10 @@ func (a *app) rulesAdd(decision string, words []string, why string) error {
 	if !slices.Contains(decisions, decision) {
 		return usagef("%q is no decision: allow, prompt or forbidden", decision)
 	}
+	words, err := ruleWords(words)
+	if err != nil {
+		return err
+	}
 	place, err := rulesPlace()
 	if err != nil {
 		return err
@@ -136,6 +140,24 @@ func (a *app) rulesAdd(decision string, words []string, why string) error {
 	}
 	a.notice("bots have it from their next message on, while a screen or the tool host runs")
 	return nil
+}
+
+// ruleWords are the words of a command: all that stand after a --, else all, where none
+// is a flag that was meant for sonny. No command begins with one, and --why stands before
+// the decision.
+func ruleWords(words []string) ([]string, error) {
+	if words[0] == "--" {
+		if len(words) == 1 {
+			return nil, usagef("-- is followed by no word of a command")
+		}
+		return words[1:], nil
+	}
+	for i, w := range words {
+		if i == 0 && strings.HasPrefix(w, "-") || w == "--" || w == "--why" || strings.HasPrefix(w, "--why=") {
+			return nil, usagef("%s looks like a flag of sonny's, and those stand before the decision; where it is a word of the command, say -- after the decision: sonny rules add allow -- COMMAND", w)
+		}
+	}
+	return words, nil
 }
 
 // rulesPlace is where the person's rules are kept. ~/.agent is there afterwards.
@@ -148,6 +170,10 @@ func rulesPlace() (allow.Place, error) {
 }
 
 func (a *app) rulesRemove(decision string, words []string) error {
+	words, err := ruleWords(words)
+	if err != nil {
+		return err
+	}
 	place, err := rulesPlace()
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"agent/internal/sonny/screen/ahead"
+
 	"agent/client"
 	"agent/client/envfile"
 	"agent/client/modelsfile"
@@ -208,13 +210,13 @@ func (w *around) hasProvider() (bool, error) {
 }
 
 // setupScreen shows the first-run screen. Leaving it without a provider is not_set_up.
-func (a *app) setupScreen(ctx context.Context, w *around, t screen.Terminal) error {
+func (a *app) setupScreen(ctx context.Context, w *around, t ahead.Terminal) error {
 	agent, err := agentProgram()
 	if err != nil {
 		return err
 	}
 	m, _ := keys.New(w.config.TUI.Keys)
-	first := &screen.FirstRun{
+	first := &ahead.FirstRun{
 		Term: t, Keys: m, Version: Version, Facts: a.firstFacts(w),
 		Try: func(ctx context.Context, p setup.Provider, key string) ([]string, error) {
 			return setup.Try(ctx, agent, pen.Scratch(w.sonny), p, key)
@@ -244,7 +246,7 @@ func (a *app) setupAlone(ctx context.Context, w *around) error {
 	defer w.guard.Watch()()
 	defer w.guard.Catch()
 	defer t.Close()
-	a.looks(w, t)(t.Background())
+	a.looks(w, t, &w.config.TUI.Theme)(t.Background())
 	asked, end := w.asking(t)
 	defer end()
 	return a.setupScreen(ctx, w, asked)
@@ -301,12 +303,12 @@ func (w *around) addProvider(spec string) error {
 }
 
 // facts are what holds besides the provider.
-func (a *app) firstFacts(w *around) []screen.Fact {
+func (a *app) firstFacts(w *around) []ahead.Fact {
 	folder := w.folder.Path
 	if w.folder.Repo.There() {
 		folder += " · git"
 	}
-	return []screen.Fact{
+	return []ahead.Fact{
 		{Name: "asks", Value: screen.Asks(w.config.Row)},
 		{Name: "folder", Value: folder},
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -247,13 +246,7 @@ func (t *taskDesk) list() error {
 }
 
 // print prints one JSON object.
-func (t *taskDesk) print(v any) error {
-	text, err := json.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(t.a.stdout, "%s\n", text)
-	}
-	return err
-}
+func (t *taskDesk) print(v any) error { return t.a.printJSON(v) }
 
 // starter starts tasks as the person.
 func (t *taskDesk) starter() (*lead.TaskStarter, error) {
@@ -484,7 +477,7 @@ func (t *taskDesk) merge(name string, how lead.MergeStrategy, commit, without bo
 			return protocol.Fail("merge_refused", fmt.Sprintf("%s has left %d paths uncommitted (%s); say --commit to commit them there first, or --without-uncommitted",
 				b.Name, len(state.Uncommitted), few(state.Uncommitted)))
 		}
-		if err := tree.CommitAll(t.ctx, "What "+b.Name+" left uncommitted"); err != nil {
+		if err := tree.CommitAll(t.ctx, "What "+b.Name+" left uncommitted", t.bots); err != nil {
 			return err
 		}
 		state.Unmerged++
@@ -492,7 +485,7 @@ func (t *taskDesk) merge(name string, how lead.MergeStrategy, commit, without bo
 	if state.Unmerged == 0 {
 		return t.said(b.Name, "has nothing to merge", map[string]any{"commits": 0})
 	}
-	if err := tree.Merge(t.ctx, how); err != nil {
+	if err := tree.Merge(t.ctx, how, t.bots); err != nil {
 		return err
 	}
 	return t.said(b.Name, "is merged; sonny tasks rm "+name+" --branch removes it", map[string]any{"commits": state.Unmerged})

@@ -2,15 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"agent/internal/place"
 	"agent/internal/sonny/config"
-	"agent/internal/sonny/screen"
+	"agent/internal/sonny/screen/ahead"
 )
 
 // trustFile is where the answers are kept.
@@ -19,13 +20,13 @@ func (w *around) trustFile() string { return filepath.Join(w.sonny, "trust.json"
 // askTrust asks about the folder's own files where it has some and the person has not
 // said yet (sonny.md 3.5). It reports whether the screen goes on; w.own is set where it
 // goes on without them.
-func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool, error) {
+func (a *app) askTrust(ctx context.Context, w *around, t ahead.Terminal) (bool, error) {
 	w.own = false
 	if w.config.TrustFolders == "always" {
 		return true, nil
 	}
 	files := folderFiles(w.folder.Path, w.folder.Repo.Top, place.Real(filepath.Dir(w.agent)))
-	if len(files) == 0 {
+	if files.count == 0 {
 		return true, nil
 	}
 	answer, notice, err := config.TrustOf(w.trustFile(), w.folder.Path)
@@ -39,12 +40,12 @@ func (a *app) askTrust(ctx context.Context, w *around, t screen.Terminal) (bool,
 		w.own = !answer.Use
 		return true, nil
 	}
-	ask := &screen.Trust{Term: t, Folder: w.folder.Path, Files: files, Setup: slices.Contains(files, ".agents/setup")}
+	ask := &ahead.Trust{Term: t, Folder: w.folder.Path, Files: files.names, More: files.count - len(files.names), Setup: files.setup}
 	verdict, err := ask.Ask(ctx)
-	if err != nil || verdict == screen.Leave {
+	if err != nil || verdict == ahead.Leave {
 		return false, err
 	}
-	w.own = verdict == screen.WithoutThem
+	w.own = verdict == ahead.WithoutThem
 	if notice, err = config.Trust(w.trustFile(), w.folder.Path, !w.own); notice != nil {
 		w.notices = append(w.notices, *notice)
 	}
@@ -58,42 +59,92 @@ func (w *around) askedAbout() error {
 		return nil
 	}
 	files := folderFiles(w.folder.Path, w.folder.Repo.Top, place.Real(filepath.Dir(w.agent)))
-	if len(files) == 0 {
+	if files.count == 0 {
 		return nil
 	}
-	answer, _, err := config.TrustOf(w.trustFile(), w.folder.Path)
+	answer, damaged, err := config.TrustOf(w.trustFile(), w.folder.Path)
+	if damaged != nil {
+		return errors.New(damaged.Text + "; leave Sonny and open the folder again, and you are asked about its files")
+	}
 	if err == nil && answer == nil {
-		err = fmt.Errorf("the folder has files by now that agents read as instructions (%s): leave Sonny and open it again, and you are asked about them", strings.Join(files[:min(3, len(files))], ", "))
+		err = fmt.Errorf("the folder has files by now that agents read as instructions (%s): leave Sonny and open it again, and you are asked about them", strings.Join(files.names[:min(3, len(files.names))], ", "))
 	}
 	return err
 }
 
-// maxFolderFiles bounds how many files of a folder are looked at.
-const maxFolderFiles = 256
+// Bounds of what is looked at of a folder's files.
+const (
+	maxFolderFiles = 256    // that are named
+	maxFolderWalk  = 10_000 // that are counted
+)
+
+// found are the files of a folder that agents would read.
+type found struct {
+	names []string // those that people look for first are first; the first maxFolderFiles
+	count int      // of all, up to maxFolderWalk
+	setup bool     // there is an .agents/setup
+}
+
+func (f *found) add(name string) {
+	if f.count++; len(f.names) < maxFolderFiles {
+		f.names = append(f.names, name)
+	}
+}
 
 // folderFiles are the files of a folder, and of those above it up to its checkout's top,
-// that agents would read: AGENTS.md, and what lies in .agents. The .agents of the home
-// folder, a real path, are the person's own, which bots read whatever folder they work in.
-func folderFiles(folder, top, home string) (files []string) {
+// that agents would read: AGENTS.md, and what lies in .agents, in folders there too. The
+// .agents of the home folder, a real path, are the person's own, which bots read whatever
+// folder they work in.
+func folderFiles(folder, top, home string) *found {
+	files := &found{}
+	var deep []func()
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		prefix, err := filepath.Rel(folder, dir)
 		if err != nil {
-			return files
+			break
 		}
 		if _, err := os.Lstat(filepath.Join(dir, "AGENTS.md")); err == nil {
-			files = append(files, filepath.Join(prefix, "AGENTS.md"))
+			files.add(filepath.Join(prefix, "AGENTS.md"))
 		}
-		var entries []os.DirEntry
 		if dir != home {
-			entries, _ = os.ReadDir(filepath.Join(dir, ".agents")) // what cannot be listed is refused when it is read
-		}
-		for _, e := range entries {
-			if len(files) < maxFolderFiles {
-				files = append(files, filepath.Join(prefix, ".agents", e.Name()))
-			}
+			deep = append(deep, files.below(folder, filepath.Join(dir, ".agents")))
 		}
 		if top == "" || dir == top || dir == filepath.Dir(dir) {
-			return files
+			break
+		}
+	}
+	for _, walk := range deep {
+		walk()
+	}
+	return files
+}
+
+// below adds what lies in an .agents itself, and gives what adds the rest, which lies in
+// its folders. A folder that cannot be listed is named: it is refused when it is read.
+func (f *found) below(folder, agents string) (rest func()) {
+	rel := func(path string) string { name, _ := filepath.Rel(folder, path); return name }
+	entries, _ := os.ReadDir(agents)
+	var dirs []string
+	for _, e := range entries {
+		path := filepath.Join(agents, e.Name())
+		if e.IsDir() {
+			dirs = append(dirs, path)
+			continue
+		}
+		f.setup = f.setup || e.Name() == "setup"
+		f.add(rel(path))
+	}
+	return func() {
+		for _, dir := range dirs {
+			_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				if f.count >= maxFolderWalk {
+					return fs.SkipAll
+				}
+				if err != nil || !d.IsDir() {
+					f.add(rel(path))
+				}
+				return nil
+			})
 		}
 	}
 }

@@ -35,7 +35,7 @@ func readKept(path string, v any) (*Notice, error) {
 		return nil, fmt.Errorf("reading what Sonny keeps: %w", err)
 	}
 	if json.Unmarshal(text, v) != nil {
-		return &Notice{Text: path + " is damaged; it is begun anew"}, nil
+		return &Notice{Text: path + " is damaged and is begun anew: what you answered and picked before is asked again"}, nil
 	}
 	return nil, nil
 }

@@ -126,6 +126,9 @@ func TestADamagedFileIsBegunAnew(t *testing.T) {
 			if a, notice, err := TrustOf(path, dir); a != nil || notice == nil || err != nil {
 				t.Error(a, notice, err)
 			}
+			if without, err := OpenedWithout(path, dir); !without || err == nil || !strings.Contains(err.Error(), path+" is damaged") {
+				t.Errorf("a lost answer counts as yes: %v, %v", without, err)
+			}
 			notice, err = ChangeState(path, func(s *State) { s.Effort = "low" })
 			if notice == nil || err != nil {
 				t.Error(notice, err)

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -136,6 +137,32 @@ var (
 		return plain(s) && !strings.Contains(s, "/") && s != "." && s != ".."
 	}))
 )
+
+// writableRoots is a pathList of what the daemon takes as writable folders: one that it
+// would refuse in every sandbox makes every create fail (sandbox.md 3.1).
+var writableRoots = kind{
+	must: pathList.must + ": folders, 64 at most, neither / nor a file nor anything in ~/.agent but its worktrees",
+	take: func(v any) (any, bool) {
+		taken, ok := pathList.take(v)
+		list, _ := taken.([]string)
+		return taken, ok && len(list) <= protocol.MaxWritableRoots && !slices.ContainsFunc(list, protected)
+	},
+}
+
+// protected reports whether no sandbox lets a path be a writable folder.
+func protected(path string) bool {
+	real := place.Real(path)
+	if info, err := os.Lstat(real); real == "/" || err == nil && !info.IsDir() {
+		return true
+	}
+	agent, err := place.AgentDir()
+	if err != nil {
+		return true
+	}
+	in := func(dir string) bool { return strings.HasPrefix(real, dir+"/") }
+	agent = place.Real(agent)
+	return (real == agent || in(agent)) && !in(filepath.Join(agent, "worktrees"))
+}
 
 func choices(of ...string) kind { return listOf("a list of "+orList(of), choice(of...)) }
 

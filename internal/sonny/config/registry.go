@@ -23,6 +23,12 @@ type Key struct {
 // Confining reports whether a wrong value refuses new bots (◆ in sonny.md 20).
 func (k *Key) Confining() bool { return k.loosens != nil }
 
+// IsLive reports whether a change of a setting counts at once; false for a name that is none.
+func IsLive(name string) bool {
+	k := find(ParseKey(name))
+	return k != nil && k.Live
+}
+
 // Must says what a value must be.
 func (k *Key) Must() string { return k.kind.must }
 
@@ -69,7 +75,7 @@ func bots() []*Key {
 		key("judge_deadline_ms", whole(1000, 90_000), int64(30_000), "how long a round of judging may take, in ms"),
 		key("row", choice("auto", "manual", "look", "full"), "auto", "who is asked before a call leaves the sandbox").confines(rising(rows...)),
 		without("sandbox_mode", choice(sandboxes...), `the row's, "workspace-write"`, "what commands of a bot may touch").confines(rising(sandboxes...)),
-		key("sandbox_workspace_write.writable_roots", pathList, []any{}, "further folders that a bot may write").confines(whenGrown),
+		key("sandbox_workspace_write.writable_roots", writableRoots, []any{}, "further folders that a bot may write").confines(whenGrown),
 		key("sandbox_workspace_write.network_access", boolean, true, "whether a bot's commands have the network").confines(whenTrue),
 		key("sandbox_workspace_write.git", boolean, true, "whether a bot may commit, and tasks get worktrees").confines(whenTrue),
 		key("sandbox_workspace_write.exclude_tmpdir_env_var", boolean, false, "leave $TMPDIR unwritable").confines(whenFalse),

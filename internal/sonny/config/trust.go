@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"agent/internal/place"
+	"agent/protocol"
 )
 
 // Answer is what the person said of a folder's own files (sonny.md 3.5).
@@ -47,9 +48,13 @@ func TrustOf(path, folder string) (*Answer, *Notice, error) {
 }
 
 // OpenedWithout reports whether the person opened a folder without its own files. A
-// folder that they were not asked about is none of those.
+// folder that they were not asked about is none of those. Where the answers are lost what
+// was said is not known, which is an error: nobody goes on as if it had been yes.
 func OpenedWithout(path, folder string) (bool, error) {
-	answer, _, err := TrustOf(path, folder)
+	answer, notice, err := TrustOf(path, folder)
+	if notice != nil {
+		return true, failf(protocol.IoError, "%s is damaged, and whether the files of %s are used is not known; open the folder in Sonny and answer anew, or remove that file", path, folder)
+	}
 	return answer != nil && !answer.Use, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"agent/client/termsafe"
 	"agent/protocol"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -253,5 +254,32 @@ func TestVerdicts(t *testing.T) {
 		if status, exit := endOf(&c.end).verdict(c.why, c.calls); status != c.status || exit != c.exit {
 			t.Errorf("%s: %s, %d", c.name, status, exit)
 		}
+	}
+}
+
+// A terminal that is shown the events acts on nothing in them (sonny.md 8.4, cli.md 5).
+func TestNoEventHoldsWhatATerminalActsOn(t *testing.T) {
+	t.Parallel()
+	acting := "a\u009b31mb\u202ec\x7fd\u2028e\U000e0041f\x1b[2Jg\xff"
+	var out bytes.Buffer
+	o := &Output{Stdout: &out, JSON: true}
+	o.on(acting, 1)
+	for _, e := range []event{
+		&messageEvent{Text: acting}, &toolFinishedEvent{Call: acting, Output: acting, Files: []FileChange{{Path: acting}}},
+		&noteEvent{Code: "c", Detail: acting}, &Result{Status: Completed, Text: acting, Data: json.RawMessage(`"` + "\u009b" + `"`)},
+	} {
+		o.tell(e)
+	}
+	if n := strings.Count(out.String(), "\n"); n != 4 {
+		t.Errorf("%d lines", n)
+	}
+	for _, r := range out.String() {
+		if r != '\n' && termsafe.Acts(r) {
+			t.Fatalf("U+%04X is written as it is:\n%q", r, out.String())
+		}
+	}
+	var first struct{ Text string }
+	if err := json.Unmarshal(bytes.SplitN(out.Bytes(), []byte("\n"), 2)[0], &first); err != nil || first.Text != strings.ToValidUTF8(acting, "\ufffd") {
+		t.Errorf("it means %q, %v", first.Text, err)
 	}
 }

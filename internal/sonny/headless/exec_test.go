@@ -309,6 +309,7 @@ func TestLinesThatAreWrong(t *testing.T) {
 		{"a row that would ask somebody", []string{"--row", "manual", "x"}, "nobody is here"},
 		{"deny without a sandbox", []string{"--row", "deny", "--sandbox", "danger-full-access", "x"}, "--row full"},
 		{"a picture that is not there", []string{"--image", "none.png", "x"}, "none.png"},
+		{"a base that stands apart", []string{"--worktree", "nosuchref", "hi"}, "--worktree=nosuchref"},
 		{"a schema that is none", []string{"--schema", filepath.Join(dir, "AGENTS.md"), "x"}, "AGENTS.md"},
 		{"a folder of --last that is not there", []string{"--last", "none/reply", "x"}, "none/reply"},
 		{"a timeout of nothing", []string{"--timeout", "0s", "x"}, "--timeout"},
@@ -324,6 +325,12 @@ func TestLinesThatAreWrong(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a picture that is none is refused before there is a bot", func(t *testing.T) {
+		_, result := ran(t, h, 1, "--image", filepath.Join(dir, "AGENTS.md"), "hi")
+		if result.Failure == nil || result.Failure.Code != "picture_unsupported" || !strings.Contains(result.Failure.Detail, "AGENTS.md is no picture") {
+			t.Errorf("%+v", result.Failure)
+		}
+	})
 	if pid := h.DaemonPID(); pid != 0 {
 		t.Errorf("a wrong line started a daemon: %d", pid)
 	}

@@ -64,7 +64,8 @@ func (o *Output) tell(e event) {
 	if err := enc.Encode(e); err != nil {
 		panic("headless: " + err.Error()) // events hold nothing that JSON cannot
 	}
-	o.write(line.String())
+	// A terminal that is shown this acts on nothing in it. The line break is ours to add.
+	o.write(string(append(termsafe.AppendJSON(nil, bytes.TrimSuffix(line.Bytes(), []byte("\n"))), '\n')))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

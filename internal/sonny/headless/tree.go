@@ -28,6 +28,7 @@ func (r *run) plant(ctx context.Context, p *lead.Plan) error {
 	plan, err := worktree.Find(ctx, worktree.Request{
 		Name: strings.TrimPrefix(p.Name, p.Project+"."), Branch: "agent/" + p.Name,
 		Folder: r.Folder.Path, Base: *r.Options.Worktree, Root: p.WorktreesDir(),
+		Trust: func(p *worktree.Plan) error { return worktree.Trust(r.c.Bots(ctx), p) },
 	})
 	if err != nil {
 		return err

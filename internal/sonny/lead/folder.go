@@ -16,6 +16,8 @@ import (
 type Folder struct {
 	Path string    // the workspace: a real path
 	Repo repo.Repo // none outside git
+	// Astray is why a repository that git sees there counts as none; "" where it does not.
+	Astray string
 	// Home is where its project is named from: Path, or the same place in the source
 	// checkout of a linked worktree (sonny.md 3.1).
 	Home string
@@ -37,7 +39,7 @@ func Locate(ctx context.Context, dir string) (*Folder, error) {
 		return nil, protocol.Fail(protocol.UsageError, real+" is no folder")
 	}
 	f := &Folder{Path: real, Home: real}
-	if f.Repo, err = repo.Find(ctx, real); err != nil {
+	if f.Repo, f.Astray, err = repo.Find(ctx, real); err != nil {
 		return nil, err
 	}
 	if f.Repo.Linked() {

@@ -2,10 +2,12 @@ package lead
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -193,6 +195,53 @@ func TestBook(t *testing.T) {
 	add(5, then)
 	if text, err := os.ReadFile(path + ".broken"); err != nil || string(text) != "{" {
 		t.Errorf("set aside: %q, %v", text, err)
+	}
+}
+
+// A book of a newer Sonny, or of somebody else, is neither used nor written over.
+func TestABookThatIsNotOurs(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		make func(path string) error
+		says string
+	}{
+		"a newer Sonny's": {func(path string) error {
+			return os.WriteFile(path, []byte(`{"v":2,"sessions":[],"more":1}`), 0o600)
+		}, "newer Sonny (v 2"},
+		"a link": {func(path string) error {
+			if err := os.WriteFile(path+".x", []byte(`{"v":1,"sessions":[]}`), 0o600); err != nil {
+				return err
+			}
+			return os.Symlink(path+".x", path)
+		}, "is a link"},
+		"a pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
+		"another user's": {func(path string) error {
+			if err := os.WriteFile(path, []byte(`{"v":1,"sessions":[]}`), 0o600); err != nil {
+				return err
+			}
+			return os.Chown(path, 4242, -1)
+		}, "belongs to another user"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "sessions.json")
+		err := row.make(path)
+		if errors.Is(err, os.ErrPermission) {
+			continue // only root can give a file away
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.Lstat(path)
+		book := BookIn(dir)
+		if _, _, err := book.Read(); err == nil || !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: read: %v", name, err)
+		}
+		if err := book.Change(func(p *Page) error { p.Put(Session{Store: "s", BotID: 1}); return nil }); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: written: %v", name, err)
+		}
+		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: the file is another now: %v", name, err)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -128,28 +127,34 @@ func (p *Page) Forget(store string, bot int64) {
 	p.Sessions = slices.DeleteFunc(p.Sessions, func(s Session) bool { return s.Store == store && s.BotID == bot })
 }
 
+// bookVersion is what is written. A book with a higher one has what this program does not
+// know, and would lose.
+const bookVersion = 1
+
 // Read is the book as it is. One that is absent or broken is empty: broken tells which,
-// and the next Change sets the broken file aside.
+// and the next Change sets the broken file aside. One of another user's, or that is no
+// file, is an error, and so is a newer Sonny's: neither is read nor written.
 func (b *Book) Read() (page *Page, broken error, err error) {
-	page = &Page{Version: 1, Projects: map[string]string{}}
-	f, err := place.OpenPrivate(b.path, os.O_RDONLY)
+	page = &Page{Version: bookVersion, Projects: map[string]string{}}
+	if info, err := os.Lstat(b.path); err == nil && info.Mode().IsRegular() && info.Size() > maxSessionsFile && !place.Foreign(info) {
+		return page, fmt.Errorf("%s is over %d MiB", b.path, maxSessionsFile>>20), nil
+	}
+	text, mode, err := place.ReadOwn(b.path, maxSessionsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return page, nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the list of sessions is not used: %w; look at it, and move it away", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSessionsFile+1))
-	if err != nil {
-		return nil, nil, err
+	if mode != 0o600 {
+		_ = os.Chmod(b.path, 0o600)
 	}
 	read := &Page{}
-	if len(text) > maxSessionsFile {
-		return page, fmt.Errorf("%s is over %d MiB", b.path, maxSessionsFile>>20), nil
-	}
 	if err := json.Unmarshal(text, read); err != nil {
 		return page, fmt.Errorf("%s: %w", b.path, err), nil
+	}
+	if read.Version > bookVersion {
+		return nil, nil, protocol.Fail(protocol.IoError, fmt.Sprintf("%s was written by a newer Sonny (v %d, and this one knows %d): it is left as it is; run the newer one, or move the file away", b.path, read.Version, bookVersion))
 	}
 	if read.Projects == nil {
 		read.Projects = map[string]string{}
@@ -177,7 +182,7 @@ func (b *Book) Change(change func(*Page) error) error {
 	if err := change(page); err != nil {
 		return err
 	}
-	page.Version = 1
+	page.Version = bookVersion
 	text, err := json.MarshalIndent(page, "", " ")
 	if err != nil {
 		return err

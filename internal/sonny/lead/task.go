@@ -251,7 +251,8 @@ func (s *TaskStarter) plan(ctx context.Context, t *TaskStart, r TaskRequest) err
 	if err == nil {
 		t.Tree, err = worktree.Find(ctx, worktree.Request{
 			Name: r.Name, Branch: "agent/" + t.Bot, Folder: t.Workspace, Base: r.Base,
-			Root: filepath.Join(worktree.RootOf(s.Store), s.Project), Trust: s.trust, Started: t.started,
+			Root: filepath.Join(worktree.RootOf(s.Store), s.Project), Started: t.started,
+			Trust: func(p *worktree.Plan) error { return s.trust(ctx, p) },
 		})
 	}
 	if errors.Is(err, protocol.WorktreeNeedsGit) && !asked && r.Base == "" {
@@ -285,8 +286,12 @@ func (s *TaskStarter) mayHaveTrees() error {
 // trust refuses a repository whose git folder a sandboxed agent could have configured:
 // a checkout runs the filters that its config names, as the person (sonny.md 5.1).
 // The sandbox keeps the .git at the top of a root, and a git folder that was given as a
-// root. A plain folder that was given may have been made to look like one since.
-func (s *TaskStarter) trust(p *worktree.Plan) error {
+// root. A plain folder that was given may have been made to look like one since. What any
+// other bot may write counts as well.
+func (s *TaskStarter) trust(ctx context.Context, p *worktree.Plan) error {
+	if err := worktree.Trust(s.Client.Bots(ctx), p); err != nil {
+		return err
+	}
 	if !s.confined() {
 		return nil
 	}

@@ -159,8 +159,10 @@ const (
 // Merge brings a task's commits to the branch that the lead's folder is on, as the
 // person's own command (sonny.md 5.2). merge_refused, with the paths, where that folder
 // has uncommitted changes to the same files; merge_conflict, with the paths, where git
-// could not bring both sides together: then the folder is as git leaves it.
-func (t *TaskTree) Merge(ctx context.Context, how MergeStrategy) error {
+// could not bring both sides together: then the folder is as git leaves it. Where one of
+// the bots may write the repository's config and hooks none of those run, and programs
+// that the files go through are worktree_failed.
+func (t *TaskTree) Merge(ctx context.Context, how MergeStrategy, bots []protocol.Bot) error {
 	base, err := t.base(ctx)
 	if err != nil {
 		return err
@@ -177,24 +179,25 @@ func (t *TaskTree) Merge(ctx context.Context, how MergeStrategy) error {
 	if both := bothOf(touched, status); len(both) > 0 {
 		return protocol.Fail(mergeRefused, t.Source.Top+" has uncommitted changes to files that the task changed too: "+strings.Join(both, ", ")+"; commit or stash them first")
 	}
+	writer := t.writer(bots)
 	switch how {
 	case MergeSquash:
-		if err := t.own(ctx, "merge", "--squash", branch); err != nil {
+		if err := t.own(ctx, writer, "merge", "--squash", branch); err != nil {
 			return err
 		}
-		return t.own(ctx, "commit", "--quiet", "--message", "Work of "+t.Bot)
+		return t.own(ctx, writer, "commit", "--quiet", "--message", "Work of "+t.Bot)
 	case MergeRebase:
-		if err := t.rebase(ctx); err != nil {
+		if err := t.rebase(ctx, writer); err != nil {
 			return err
 		}
-		return t.own(ctx, "merge", "--quiet", "--ff-only", branch)
+		return t.own(ctx, writer, "merge", "--quiet", "--ff-only", branch)
 	}
-	return t.own(ctx, "merge", "--quiet", "--no-ff", "--no-edit", branch)
+	return t.own(ctx, writer, "merge", "--quiet", "--no-ff", "--no-edit", branch)
 }
 
 // own runs git in the lead's folder as the person does, with their hooks.
-func (t *TaskTree) own(ctx context.Context, args ...string) error {
-	if err := t.Source.Own(ctx, args...); err != nil {
+func (t *TaskTree) own(ctx context.Context, writer string, args ...string) error {
+	if err := t.Source.Own(ctx, writer, args...); err != nil {
 		return t.conflicts(ctx, t.Source, err)
 	}
 	return nil
@@ -202,12 +205,12 @@ func (t *TaskTree) own(ctx context.Context, args ...string) error {
 
 // rebase puts the task's commits on top of the lead's, in the task's worktree and
 // without hooks, since agents write there.
-func (t *TaskTree) rebase(ctx context.Context) error {
+func (t *TaskTree) rebase(ctx context.Context, writer string) error {
 	onto, err := t.Source.Resolve(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
-	if err := t.Tree.Careful(ctx, "rebase", "--quiet", onto); err != nil {
+	if err := t.Tree.Careful(ctx, writer, "rebase", "--quiet", onto); err != nil {
 		return t.conflicts(ctx, t.Tree, err)
 	}
 	return nil
@@ -247,7 +250,17 @@ func bothOf(touched []string, s *repo.Status) (both []string) {
 }
 
 // CommitAll commits what a task has left uncommitted, in its worktree and without
-// hooks.
-func (t *TaskTree) CommitAll(ctx context.Context, message string) error {
-	return t.Tree.CommitAll(ctx, message)
+// hooks. The bots are as with Merge.
+func (t *TaskTree) CommitAll(ctx context.Context, message string, bots []protocol.Bot) error {
+	return t.Tree.CommitAll(ctx, t.writer(bots), message)
+}
+
+// writer is the first of the bots that may write the repository's config; "" for none.
+func (t *TaskTree) writer(bots []protocol.Bot) string {
+	for i := range bots {
+		if worktree.MayConfigure(&bots[i], t.Source.Common) {
+			return bots[i].Name
+		}
+	}
+	return ""
 }

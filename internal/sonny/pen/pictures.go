@@ -126,14 +126,31 @@ func unsupported(name, why string) error {
 	return protocol.Fail(Unsupported, name+" "+why)
 }
 
-// keep writes what is to be sent.
-func (p *Pictures) keep(data []byte, name string) (*Picture, error) {
-	c, kind, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
-		return nil, unsupported(name, "is no picture that can be read: PNG, JPEG, GIF and WebP can be attached")
+// CheckPicture refuses a file that is none that can be sent, as Attach does.
+func CheckPicture(path string) error {
+	data, err := readPicture(path)
+	if err == nil {
+		_, _, err = look(data, path)
+	}
+	return err
+}
+
+// look reads a picture's size and kind.
+func look(data []byte, name string) (c image.Config, kind string, err error) {
+	if c, kind, err = image.DecodeConfig(bytes.NewReader(data)); err != nil {
+		return c, "", unsupported(name, "is no picture that can be read: PNG, JPEG, GIF and WebP can be attached")
 	}
 	if c.Width <= 0 || c.Height <= 0 || c.Width > maxPixels/c.Height {
-		return nil, unsupported(name, fmt.Sprintf("has %d×%d pixels, more than the %d million that are scaled; make it smaller first", c.Width, c.Height, maxPixels/1_000_000))
+		return c, "", unsupported(name, fmt.Sprintf("has %d×%d pixels, more than the %d million that are scaled; make it smaller first", c.Width, c.Height, maxPixels/1_000_000))
+	}
+	return c, kind, nil
+}
+
+// keep writes what is to be sent.
+func (p *Pictures) keep(data []byte, name string) (*Picture, error) {
+	c, kind, err := look(data, name)
+	if err != nil {
+		return nil, err
 	}
 	out := &Picture{Name: name, Width: c.Width, Height: c.Height}
 	if max(c.Width, c.Height) > MaxSide || len(data) > protocol.MaxPictureBytes {

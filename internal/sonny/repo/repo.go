@@ -7,12 +7,14 @@ package repo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"agent/internal/git"
+	"agent/protocol"
 )
 
 // Repo is a checkout, as it was when it was found. It is a value that is kept with the
@@ -39,26 +41,20 @@ func (r Repo) Source() string {
 }
 
 // Find asks git for the checkout that holds a folder of the person's. Outside one the
-// Repo is the zero one. It is for a folder in which no agent works yet.
-func Find(ctx context.Context, folder string) (Repo, error) {
+// Repo is the zero one, and for one that is not to be believed too: astray says why then.
+func Find(ctx context.Context, folder string) (r Repo, astray string, err error) {
 	g, err := git.Find()
 	if err != nil {
-		return Repo{}, nil // without git every folder is one without a repository
+		return Repo{}, "", nil // without git every folder is one without a repository
 	}
-	answer, err := g.Run(ctx, folder, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--path-format=absolute", "--git-common-dir")
-	if err != nil {
-		return Repo{}, context.Cause(ctx)
+	c, err := g.Discover(ctx, folder)
+	switch {
+	case errors.Is(err, git.ErrNoCheckout):
+		return Repo{}, "", nil
+	case errors.Is(err, git.ErrAstray):
+		return Repo{}, err.Error(), nil
 	}
-	lines := strings.Split(answer, "\n")
-	if len(lines) != 3 {
-		return Repo{}, nil // a bare repository, or a folder within .git
-	}
-	for i := range lines {
-		if lines[i], err = filepath.EvalSymlinks(lines[i]); err != nil {
-			return Repo{}, err
-		}
-	}
-	return Repo{Top: lines[0], GitDir: lines[1], Common: lines[2]}, nil
+	return Repo(c), "", err
 }
 
 // Limits of what is read of git (sonny.md 11), in bytes.
@@ -69,21 +65,17 @@ const (
 	maxPath   = 64 << 10
 )
 
-// careful are the arguments of every command that reads: no lock is taken, no path is
-// a pattern.
-func (r Repo) careful(args ...string) []string {
-	return append([]string{"--no-optional-locks", "--literal-pathspecs", "--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)
-}
-
-// read runs a command that changes nothing. The common folder is named too: the file by
-// which a worktree's own folder names it lies where an agent may write.
+// read runs a command that changes nothing: no lock is taken, no path is a pattern, and
+// the repository's own config names no program for it.
 func (r Repo) read(ctx context.Context, max int, args ...string) (string, error) {
 	g, err := git.Find()
 	if err != nil {
 		return "", err
 	}
-	return g.With(ctx, git.Options{Max: max, Env: []string{"GIT_COMMON_DIR=" + r.Common}}, r.Top, r.careful(args...)...)
+	return g.Guarded(ctx, git.Options{Max: max}, r.checkout(), append([]string{"--no-optional-locks", "--literal-pathspecs"}, args...)...)
 }
+
+func (r Repo) checkout() git.Checkout { return git.Checkout(r) }
 
 // Status is what the checkout looks like at a glance.
 type Status struct {
@@ -195,15 +187,16 @@ func (r Repo) Missing(ctx context.Context, other string) (int, error) {
 }
 
 // Own runs a command that changes the checkout as the person's own, hooks and all. Hooks
-// that lie in the checkout, where agents write, do not run.
-func (r Repo) Own(ctx context.Context, args ...string) error {
-	return r.change(ctx, git.Options{Own: !r.hooksInCheckout(ctx)}, args...)
+// that lie in the checkout, where agents write, do not run. writer is as with Careful, and
+// where there is one no hook runs.
+func (r Repo) Own(ctx context.Context, writer string, args ...string) error {
+	return r.change(ctx, writer, git.Options{Own: writer == "" && !r.hooksInCheckout(ctx)}, args...)
 }
 
 // hooksInCheckout reports whether the repository's config takes its hooks from within the
 // checkout, as some tools have it. The git folder itself no agent's sandbox lets be written.
 func (r Repo) hooksInCheckout(ctx context.Context) bool {
-	out, err := r.read(ctx, maxPath, "config", "--type=path", "--get-all", "core.hooksPath")
+	out, err := r.plain(ctx, git.Options{Max: maxPath}, "config", "--type=path", "--get-all", "core.hooksPath")
 	set := strings.Split(out, "\n") // the last is that of every careful command
 	if err != nil {
 		return true // where they are is not known
@@ -225,18 +218,46 @@ func (r Repo) hooksInCheckout(ctx context.Context) bool {
 	return in(r.Top) && !in(filepath.Join(r.Common, "hooks"))
 }
 
-// Careful runs a command that changes a checkout which agents write: no hook runs.
-func (r Repo) Careful(ctx context.Context, args ...string) error {
-	return r.change(ctx, git.Options{}, args...)
+// Careful runs a command that changes a checkout which agents write: no hook runs. writer
+// is who may have written the repository's config; "" for nobody. Where there is one, what
+// that config names is not run, and a repository whose files go through such programs is
+// refused: without them the files would be others.
+func (r Repo) Careful(ctx context.Context, writer string, args ...string) error {
+	return r.change(ctx, writer, git.Options{}, args...)
 }
 
-func (r Repo) change(ctx context.Context, o git.Options, args ...string) error {
+func (r Repo) change(ctx context.Context, writer string, o git.Options, args ...string) error {
+	if writer == "" {
+		_, err := r.plain(ctx, o, args...)
+		return err
+	}
 	g, err := git.Find()
 	if err != nil {
 		return err
 	}
-	_, err = g.With(ctx, o, r.Top, append([]string{"--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)...)
+	named, err := g.Programs(ctx, r.checkout())
+	if err != nil {
+		return err
+	}
+	if len(named) > 0 {
+		return protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("%s may write %s/config, and that names programs for git to run (%s); look at them, and run git %s yourself",
+			writer, r.Common, strings.Join(named[:min(len(named), maxNamed)], ", "), args[0]))
+	}
+	_, err = g.Guarded(ctx, o, r.checkout(), args...)
 	return err
+}
+
+// maxNamed bounds how many settings an error names.
+const maxNamed = 5
+
+// plain runs a command with the repository's config as it is.
+func (r Repo) plain(ctx context.Context, o git.Options, args ...string) (string, error) {
+	g, err := git.Find()
+	if err != nil {
+		return "", err
+	}
+	o.Env = append(o.Env, "GIT_COMMON_DIR="+r.Common) // the file that names it lies where an agent may write
+	return g.With(ctx, o, r.Top, append([]string{"--git-dir=" + r.GitDir, "--work-tree=" + r.Top}, args...)...)
 }
 
 // Within are the repositories within the checkout that its index knows, and that are
@@ -263,8 +284,8 @@ func (r Repo) Within(ctx context.Context) (paths []string, err error) {
 const gitlink = "160000"
 
 // CommitAll commits all that is changed and new, without hooks. What is within a
-// repository of its own stays as it is there.
-func (r Repo) CommitAll(ctx context.Context, message string) error {
+// repository of its own stays as it is there. writer is as with Careful.
+func (r Repo) CommitAll(ctx context.Context, writer, message string) error {
 	out, err := r.read(ctx, maxPaths, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", git.NotWithin)
 	if err != nil {
 		return err
@@ -276,10 +297,10 @@ func (r Repo) CommitAll(ctx context.Context, message string) error {
 		}
 	}
 	stage := git.Options{Input: strings.NewReader(paths.String())}
-	if err := r.change(ctx, stage, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
+	if err := r.change(ctx, writer, stage, "update-index", "-z", "--add", "--remove", "--replace", "--stdin"); err != nil {
 		return err
 	}
-	return r.Careful(ctx, "commit", "--quiet", "--message", message)
+	return r.Careful(ctx, writer, "commit", "--quiet", "--message", message)
 }
 
 // Diff is the unified diff of the checkout against a commit, or between two commits,

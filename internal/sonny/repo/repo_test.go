@@ -8,8 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"agent/internal/sonny/sonnytest"
+
 	"github.com/google/go-cmp/cmp"
 )
+
+func TestMain(m *testing.M) { sonnytest.Main(m) }
 
 func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
@@ -44,7 +48,7 @@ func made(t *testing.T) (string, Repo) {
 	write(t, filepath.Join(dir, "a.txt"), "one\n")
 	runGit(t, dir, "add", ".")
 	runGit(t, dir, "commit", "-qm", "first")
-	r, err := Find(context.Background(), dir)
+	r, _, err := Find(context.Background(), dir)
 	if err != nil || r.Top != dir || r.GitDir != filepath.Join(dir, ".git") || r.Linked() {
 		t.Fatalf("found %+v, %v", r, err)
 	}
@@ -56,12 +60,12 @@ func TestFind(t *testing.T) {
 	dir, r := made(t)
 	tree := filepath.Join(dir, "..", filepath.Base(dir)+"-tree")
 	runGit(t, dir, "worktree", "add", "-q", tree)
-	linked, err := Find(context.Background(), tree)
+	linked, _, err := Find(context.Background(), tree)
 	if err != nil || !linked.Linked() || linked.Common != r.Common || linked.Source() != dir {
 		t.Errorf("the worktree is %+v, %v", linked, err)
 	}
 	for name, folder := range map[string]string{"outside": t.TempDir(), "within the git folder": r.GitDir} {
-		if none, err := Find(context.Background(), folder); err != nil || none.There() {
+		if none, _, err := Find(context.Background(), folder); err != nil || none.There() {
 			t.Errorf("%s: %+v, %v", name, none, err)
 		}
 	}
@@ -106,7 +110,7 @@ func TestARepositoryWithinRunsNothing(t *testing.T) {
 	runGit(t, dir, "config", "user.name", "t")
 	runGit(t, dir, "config", "user.email", "t@localhost")
 	runGit(t, dir, "worktree", "add", "-q", tree)
-	r, err := Find(ctx, tree)
+	r, _, err := Find(ctx, tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +135,9 @@ func TestARepositoryWithinRunsNothing(t *testing.T) {
 		"status": func() error { _, err := r.Status(ctx); return err },
 		"diff":   func() error { _, _, err := r.Diff(ctx, "HEAD", ""); return err },
 		"paths":  func() error { _, _, err := r.Paths(ctx, 100); return err },
-		"commit": func() error { return r.CommitAll(ctx, "all") },
-		"rebase": func() error { return r.Careful(ctx, "rebase", "--quiet", "main") },
-		"merge":  func() error { return r.Own(ctx, "merge", "--quiet", "--no-edit", "main") },
+		"commit": func() error { return r.CommitAll(ctx, "", "all") },
+		"rebase": func() error { return r.Careful(ctx, "", "rebase", "--quiet", "main") },
+		"merge":  func() error { return r.Own(ctx, "", "merge", "--quiet", "--no-edit", "main") },
 	} {
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -151,7 +155,7 @@ func TestARepositoryWithinRunsNothing(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(tree, "new")); err != nil {
 		t.Fatal(err)
 	}
-	from, err := Find(ctx, dir)
+	from, _, err := Find(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +192,7 @@ func TestHooksInTheCheckoutDoNotRun(t *testing.T) {
 		runGit(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
 		runGit(t, dir, "checkout", "-q", "-")
 		write(t, filepath.Join(hooks, "post-merge"), "#!/bin/sh\ntouch "+ran+"\n")
-		if err := r.Own(ctx, "merge", "--quiet", "--no-edit", "other"); err != nil {
+		if err := r.Own(ctx, "", "merge", "--quiet", "--no-edit", "other"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(ran); (err == nil) != c.runs {
@@ -205,7 +209,7 @@ func TestRewrittenPointerRunsNothing(t *testing.T) {
 	dir, _ := made(t)
 	tree := filepath.Join(filepath.Dir(dir), "tree")
 	runGit(t, dir, "worktree", "add", "-q", tree)
-	r, err := Find(ctx, tree)
+	r, _, err := Find(ctx, tree)
 	if err != nil {
 		t.Fatal(err)
 	}

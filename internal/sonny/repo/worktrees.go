@@ -27,7 +27,7 @@ type Worktree struct {
 // Worktrees are those of the repository's list, its checkout among them; cut says that
 // there are more.
 func (r Repo) Worktrees(ctx context.Context) (list []Worktree, cut bool, err error) {
-	out, err := r.read(ctx, maxWorktreeList, "worktree", "list", "--porcelain", "-z")
+	out, err := r.plain(ctx, git.Options{Max: maxWorktreeList}, "worktree", "list", "--porcelain", "-z")
 	if cut = errors.Is(err, git.ErrTooLong); err != nil && !cut {
 		return nil, false, err
 	}
@@ -71,7 +71,7 @@ func (r Repo) Merged(ctx context.Context, commit string) bool {
 // DropBranch removes a branch that still is at its commit. It writes no config, which a
 // sandbox that runs would lose (sonny.md 5.1).
 func (r Repo) DropBranch(ctx context.Context, b Branch) error {
-	_, err := r.read(ctx, maxStatus, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
+	_, err := r.plain(ctx, git.Options{Max: maxStatus}, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
 	return err
 }
 
@@ -118,6 +118,6 @@ func (r Repo) RemoveWorktree(ctx context.Context, path string) error {
 	if status.Dirty() || len(within) > 0 {
 		return protocol.Fail(protocol.WorktreeFailed, path+" has changes that are not committed; commit them there, or remove it yourself")
 	}
-	_, err = r.read(ctx, maxStatus, "worktree", "remove", "--force", path)
+	_, err = r.plain(ctx, git.Options{Max: maxStatus}, "worktree", "remove", "--force", path)
 	return err
 }

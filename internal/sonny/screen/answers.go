@@ -4,63 +4,27 @@ import (
 	"slices"
 	"time"
 
+	"agent/internal/sonny/screen/decide"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
-	"agent/internal/sonny/screen/text"
 )
-
-// Keys that were meant for a message must never answer (sonny.md 9.2).
-const (
-	quietBefore  = time.Second            // no key for so long before a question opens: it takes the keyboard
-	swallowedFor = 350 * time.Millisecond // and then takes no key for so long
-)
-
-// guard keeps keys from a question that the person has not read yet.
-type guard struct{ until time.Time }
-
-func (g *guard) restart(now time.Time) { g.until = now.Add(swallowedFor) }
-
-// swallows reports whether a key that comes now is lost. The period starts over with
-// each one that is.
-func (g *guard) swallows(now time.Time) bool {
-	if !now.Before(g.until) {
-		return false
-	}
-	g.restart(now)
-	return true
-}
 
 // asking is something that waits for the person's word.
 type asking interface {
 	id() string // of what is asked: with another id it is another question
 	bot() string
 	since() time.Time
-	sheet(a *App, w int, whole bool) sheet
+	sheet(a *App, w int, whole bool) decide.Sheet
 	pick(a *App, n int, words string) // takes a choice, with the words that it asked for
 	own(a *App, action string)        // does an action of the approval keys that is the question's own
 	leave(a *App) (done bool)         // Esc. It reports whether that ends the question
 }
 
-// sheet is a question as it is shown.
-type sheet struct {
-	title   string
-	body    []text.Line
-	choices []choice
-	hints   []string
-}
-
-// choice is a row that is taken by its number or by Enter.
-type choice struct {
-	n     int
-	label text.Line
-	words string // what is asked for before it is taken; "" for nothing
-}
-
-func plainChoice(n int, label string) choice { return choice{n: n, label: text.Of(text.Plain, label)} }
-
 // writing is a text that is written in the panel.
 type writing struct {
-	composer
+	edit.Field
 	label string
 	wrong string // of what was taken last
 	take  func(a *App, words string) error
@@ -80,13 +44,12 @@ type answers struct {
 	pinned  string   // the id of one that is shown whosever it is
 	shown   string   // the id of the one on screen; "" for none
 	focused bool     // it has the keyboard
-	guard   guard
+	guard   decide.Guard
 	closing string    // why the panel was closed under the person's hands; "" when it was not
 	left    time.Time // when Esc came last that interrupts nothing; zero: another key came since
 	choice  int       // the highlighted one's number; 0 for none
 	whole   bool
-	top     int // the first row of the body that is shown
-	read    reading
+	view    decide.Window
 	field   *writing
 	at      area // where it was drawn last
 	calls   calls
@@ -142,15 +105,15 @@ func (p *answers) drop(a *App, id, why string) {
 
 // deafen makes the panel take no key for a moment, and draws it anew when it takes them.
 func (p *answers) deafen(a *App) {
-	p.guard.restart(a.o.Now())
-	a.after(swallowedFor, func() {})
+	p.guard.Restart(a.o.Now())
+	a.after(decide.Swallowed, func() {})
 }
 
 func (p *answers) swallows(a *App) bool {
-	if !p.guard.swallows(a.o.Now()) {
+	if !p.guard.Swallows(a.o.Now()) {
 		return false
 	}
-	a.after(swallowedFor, func() {})
+	a.after(decide.Swallowed, func() {})
 	return true
 }
 
@@ -165,7 +128,7 @@ func (p *answers) settle(a *App, why string) {
 	if now == was {
 		return
 	}
-	p.shown, p.choice, p.whole, p.top, p.field = now, 0, false, 0, nil
+	p.shown, p.choice, p.whole, p.view.Top, p.field = now, 0, false, 0, nil
 	p.deafen(a)
 	switch {
 	case now == "":
@@ -175,7 +138,7 @@ func (p *answers) settle(a *App, why string) {
 		p.focused, p.wide, p.pinned = false, false, ""
 	case was == "":
 		p.closing = ""
-		p.focused = a.panel == nil && a.composing().empty() && a.o.Now().Sub(a.lastKey) >= quietBefore
+		p.focused = a.panel == nil && a.composing().Empty() && a.o.Now().Sub(a.lastKey) >= decide.QuietBefore
 	}
 }
 
@@ -233,14 +196,14 @@ func (p *answers) next(a *App) {
 		return
 	}
 	at := slices.IndexFunc(list, func(q asking) bool { return q.id() == p.shown })
-	p.shown, p.choice, p.whole, p.top, p.field = list[(at+1)%len(list)].id(), 0, false, 0, nil
+	p.shown, p.choice, p.whole, p.view.Top, p.field = list[(at+1)%len(list)].id(), 0, false, 0, nil
 	p.deafen(a)
 }
 
 // pin shows one thing, whosever it is.
 func (p *answers) pin(a *App, id string) {
 	p.pinned = id
-	p.shown, p.choice, p.whole, p.top, p.field = id, 0, false, 0, nil
+	p.shown, p.choice, p.whole, p.view.Top, p.field = id, 0, false, 0, nil
 	p.focus(a)
 }
 
@@ -292,7 +255,7 @@ func (p *answers) key(a *App, k term.Key) bool {
 // panelPage is how many rows of a long call PgUp and PgDn go at most.
 const panelPage = 8
 
-func (p *answers) page() int { return max(1, min(panelPage, p.read.page)) }
+func (p *answers) page() int { return max(1, min(panelPage, p.view.Page())) }
 
 // elsewhere does the few actions that mean the same with a question on screen.
 func (p *answers) elsewhere(a *App, k term.Key) {
@@ -345,7 +308,7 @@ func (p *answers) act(a *App, action string) {
 			p.current(a).own(a, action)
 		}
 	case "approve_whole":
-		p.whole, p.top = !p.whole, 0
+		p.whole, p.view.Top = !p.whole, 0
 		p.current(a).own(a, action)
 	case "approve_next":
 		p.next(a)
@@ -365,12 +328,12 @@ func (p *answers) act(a *App, action string) {
 
 // move highlights the choice above or below; the first press highlights one.
 func (p *answers) move(a *App, by int) {
-	list := p.current(a).sheet(a, a.w, false).choices
+	list := p.current(a).sheet(a, a.w, false).Choices
 	if len(list) == 0 {
-		p.top = max(0, p.top+by)
+		p.view.Top = max(0, p.view.Top+by)
 		return
 	}
-	at := slices.IndexFunc(list, func(c choice) bool { return c.n == p.choice })
+	at := slices.IndexFunc(list, func(c decide.Choice) bool { return c.N == p.choice })
 	switch {
 	case at < 0 && by < 0:
 		at = len(list) - 1
@@ -379,26 +342,26 @@ func (p *answers) move(a *App, by int) {
 	default:
 		at = min(max(at+by, 0), len(list)-1)
 	}
-	p.choice = list[at].n
+	p.choice = list[at].N
 }
 
 // take takes the choice of a number, where it is offered.
 func (p *answers) take(a *App, n int) {
 	q := p.current(a)
-	if p.read.of == q.id() && p.read.hard {
+	if p.view.TooLittle(q.id()) {
 		a.notes.say("too little of it is on screen to decide: PgDn reads on, or make the window larger")
 		return
 	}
-	list := q.sheet(a, a.w, false).choices
-	at := slices.IndexFunc(list, func(c choice) bool { return c.n == n })
+	list := q.sheet(a, a.w, false).Choices
+	at := slices.IndexFunc(list, func(c decide.Choice) bool { return c.N == n })
 	if at < 0 {
 		return
 	}
-	if list[at].words == "" {
+	if list[at].Words == "" {
 		q.pick(a, n, "")
 		return
 	}
-	p.field = &writing{label: list[at].words, take: func(a *App, words string) error { q.pick(a, n, words); return nil }}
+	p.field = &writing{label: list[at].Words, take: func(a *App, words string) error { q.pick(a, n, words); return nil }}
 }
 
 // write takes a key of the text that is written in the panel.
@@ -406,15 +369,15 @@ func (p *answers) write(a *App, k term.Key) {
 	f := p.field
 	switch k.Name {
 	case "enter":
-		if err := f.take(a, f.text()); err != nil {
-			f.wrong = detailOf(err)
+		if err := f.take(a, f.Text()); err != nil {
+			f.wrong = human.Detail(err)
 		} else if p.field == f {
 			p.field = nil
 		}
 	case "esc":
 		p.field = nil
 	default:
-		f.key(a.o.Keys, k)
+		f.Key(a.o.Keys, k.Name, k.Text)
 	}
 }
 
@@ -422,7 +385,7 @@ func (p *answers) write(a *App, k term.Key) {
 // composer's.
 func (p *answers) paste(a *App, s string) bool {
 	if p.focused && p.field != nil && !p.swallows(a) {
-		p.field.e().Paste(s)
+		p.field.Editor().Paste(s)
 		return true
 	}
 	if p.focused {

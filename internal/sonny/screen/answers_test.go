@@ -10,6 +10,7 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
@@ -30,8 +31,8 @@ type asked struct {
 func (q *asked) id() string       { return q.name }
 func (q *asked) bot() string      { return q.of }
 func (q *asked) since() time.Time { return q.at }
-func (q *asked) sheet(*App, int, bool) sheet {
-	return sheet{title: q.name, body: q.body, choices: []choice{plainChoice(1, "one"), plainChoice(3, "three"), {n: 4, words: q.wants}}}
+func (q *asked) sheet(*App, int, bool) decide.Sheet {
+	return decide.Sheet{Title: q.name, Body: q.body, Choices: []decide.Choice{decide.Plain(1, "one"), decide.Plain(3, "three"), {N: 4, Words: q.wants}}}
 }
 
 func (q *asked) pick(a *App, n int, words string) {
@@ -53,7 +54,7 @@ func newBench(t *testing.T) *bench {
 	clock := func() time.Time { return b.now }
 	ctx, cancel := context.WithCancel(context.Background())
 	b.App = &App{
-		o: Options{Now: clock, Clock: clock, Keys: keys.Default(), Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
+		o: Options{Now: clock, Clock: clock, Taste: Taste{Keys: keys.Default()}, Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
 		world: live.New(&protocol.Ready{}), w: 80, h: 24,
 	}
 	b.notes.now = clock
@@ -116,7 +117,7 @@ func TestKeysAreSwallowed(t *testing.T) {
 		b.pass(349 * time.Millisecond)
 		b.press("1") // each one begins the period anew
 	}
-	if q.picked != "" || !b.composing().empty() {
+	if q.picked != "" || !b.composing().Empty() {
 		t.Fatalf("SO-14 F17 a swallowed key decided %q or was written", q.picked)
 	}
 	b.pass(350 * time.Millisecond)
@@ -218,7 +219,7 @@ func TestAQuestionThatIsAnsweredElsewhere(t *testing.T) {
 	b.pass(time.Second)
 	b.answers.drop(b.App, "q", "answered by Ada")
 	b.press("1")
-	if q.picked != "" || !b.composing().empty() {
+	if q.picked != "" || !b.composing().Empty() {
 		t.Errorf("SO-19 the late key decided %q or was written", q.picked)
 	}
 	if n := b.notes.current(); n == nil || n.line != "too late: answered by Ada" {
@@ -226,8 +227,8 @@ func TestAQuestionThatIsAnsweredElsewhere(t *testing.T) {
 	}
 	b.pass(350 * time.Millisecond)
 	b.press("1")
-	if b.composing().text() != "1" {
-		t.Errorf("the composer has %q", b.composing().text())
+	if b.composing().Text() != "1" {
+		t.Errorf("the composer has %q", b.composing().Text())
 	}
 }
 
@@ -292,8 +293,8 @@ func TestWordsForAVerdict(t *testing.T) {
 	b.pass(time.Second)
 	b.answers.focus(b.App)
 	b.input(term.Paste{Text: "1"})
-	if q.picked != "" || b.composing().text() != "1" || b.answers.focused {
-		t.Errorf("F17 a paste that was meant for the message: %q, %q", q.picked, b.composing().text())
+	if q.picked != "" || b.composing().Text() != "1" || b.answers.focused {
+		t.Errorf("F17 a paste that was meant for the message: %q, %q", q.picked, b.composing().Text())
 	}
 }
 
@@ -348,10 +349,10 @@ func drawn(lines []text.Line) string {
 func TestTheChoicesAreAlwaysInView(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	q := &approval{c: &protocol.Approval{
+	q := approval{&decide.Call{Approval: &protocol.Approval{
 		Bot: "demo.lead", Name: "shell", Cause: "escalation", Gates: []string{"manual"}, Arguments: []byte(`{}`),
 		AnnouncedMS: b.now.UnixMilli(),
-	}, args: `{"command":"` + strings.Repeat(`echo line\n`, 200) + `"}`}
+	}, Args: `{"command":"` + strings.Repeat(`echo line\n`, 200) + `"}`}}
 	b.answers.add(b.App, q)
 	for _, h := range []int{6, 10, 20} {
 		for _, whole := range []bool{false, true} {
@@ -375,20 +376,20 @@ func TestAQuestionOfABot(t *testing.T) {
 		multiple bool
 		free     bool
 		press    []string
-		want     Reply
+		want     decide.Reply
 	}{
-		{"a choice by its number", false, true, []string{"2"}, Reply{Choices: []string{"blue"}}},
-		{"several choices", true, true, []string{"1", "2", "1", "3"}, Reply{Choices: []string{"blue"}}},
-		{"own words", false, true, []string{"3", "g", "r", "e", "y", "enter"}, Reply{Text: "grey"}},
-		{"Esc is not now", false, false, []string{"esc"}, Reply{NotNow: true}},
+		{"a choice by its number", false, true, []string{"2"}, decide.Reply{Choices: []string{"blue"}}},
+		{"several choices", true, true, []string{"1", "2", "1", "3"}, decide.Reply{Choices: []string{"blue"}}},
+		{"own words", false, true, []string{"3", "g", "r", "e", "y", "enter"}, decide.Reply{Text: "grey"}},
+		{"Esc is not now", false, false, []string{"esc"}, decide.Reply{NotNow: true}},
 	} {
 		b := newBench(t)
 		b.pass(2 * time.Second)
-		got := make(chan Reply, 1)
-		b.asked([]Question{{
+		got := make(chan decide.Reply, 1)
+		b.asked([]decide.Question{{
 			ID: "7", Bot: "demo.lead", Text: "Which colour?", Choices: []string{"red", "blue"},
 			Multiple: c.multiple, FreeText: c.free, Announced: b.now,
-			Answer: func(r Reply) error { got <- r; return nil },
+			Answer: func(r decide.Reply) error { got <- r; return nil },
 		}})
 		if screen := drawn(b.answers.rows(b.App, 80, 20)); !strings.Contains(screen, "Which colour?") || strings.Contains(screen, "own words") != c.free {
 			t.Errorf("%s:\n%s", c.name, screen)
@@ -400,7 +401,7 @@ func TestAQuestionOfABot(t *testing.T) {
 			t.Fatalf("%s: F17 a swallowed key answered %+v", c.name, r)
 		default:
 		}
-		b.composing().clear()
+		b.composing().Clear()
 		b.answers.focus(b.App)
 		b.pass(time.Second)
 		b.press(c.press...)
@@ -413,7 +414,7 @@ func TestAQuestionOfABot(t *testing.T) {
 		default:
 			t.Errorf("%s: nothing was answered", c.name)
 		}
-		b.asked([]Question{{ID: "7", Bot: "demo.lead", Text: "Which colour?"}})
+		b.asked([]decide.Question{{ID: "7", Bot: "demo.lead", Text: "Which colour?"}})
 		if b.answers.open(b.App) {
 			t.Errorf("%s: a question that was answered came again", c.name)
 		}

@@ -14,7 +14,6 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/keys"
-	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
@@ -83,10 +82,11 @@ type Options struct {
 	// ModelNotes are the notes of the models file, by model.
 	ModelNotes map[string]string
 
-	Bang         bool   // !COMMAND runs a command
-	EnterNewline bool   // Enter is a newline, and Alt+Enter sends
-	QueueFirst   bool   // while a turn runs Enter queues and Tab steers
-	Editor       string // of the draft; "": $VISUAL, else $EDITOR
+	Taste
+	// Tastes reads the settings again, beside the loop. take, called in the loop, gives the
+	// Taste that they say now and what there is to tell of it; nil where none of it has
+	// changed. Tastes may be nil.
+	Tastes func() (take func() (Taste, []string), err error)
 
 	Own bool // the folder's own files are left out
 	// NoProject: its project.toml is left out. It is set with Own too.
@@ -95,23 +95,17 @@ type Options struct {
 	Bot       string // open this one; "" for the folder's newest lead
 	Prompt    string // sent once the lead is open
 
-	Usage     Usage
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
-	Mouse     MouseUse
-	Home      string // the person's home folder
-	Config    string // the settings file; "": none is changed
+	Home      string          // the person's home folder
+	Config    string          // the settings file; "": none is changed
 	// Themes are the names that can be chosen, and the one that is; Theme sets one.
 	Themes func() (names []string, now string)
 	Theme  func(name string) *protocol.Error
 
-	Markdown md.Options
-	Look     func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
-	Notices  []string                                            // said when the screen opens
+	Look    func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
+	Notices []string                                            // said when the screen opens
 
 	Version string
-	Motion  bool
-	Keys    *keys.Map // nil: the defaults
-	Notify  Notify
 	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
 	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms
 	Now     func() time.Time // what keys and notices go by; nil: time.Now
@@ -185,6 +179,7 @@ type App struct {
 	clockDue    *time.Timer
 	loadedAll   bool
 	slack       slack
+	tasteless   string   // what kept the settings from being read; "" for nothing
 	flights     []flight // in the order in which they were sent
 	askedModels bool
 }
@@ -541,6 +536,8 @@ type Sitting struct {
 	Bot, Title string // "" where no lead was made
 	Again      Mode   // the person asked for it to be drawn so; "": the screen was left
 	Running    []string
+	Waiting    []string  // for an answer of the person's
+	Reply      string    // the newest on screen; "" for none
 	Used       usage.Sum // while this Sonny ran, by every bot; priced as if by the model that each has now
 	Stopped    error     // of a terminal that went away
 }
@@ -549,11 +546,15 @@ func (a *App) sitting() *Sitting {
 	s := &Sitting{Again: a.again}
 	if a.session != nil {
 		s.Bot, s.Title = a.session.bot, a.session.name()
+		s.Reply = a.session.tr.Source()
 	}
 	for b := range a.world.Bots() {
 		s.Used.Add(a.o.Usage.Prices, b.Record.ModelRef(), usage.Tokens{Input: b.Here.Input, Cached: b.Here.Cached, Output: b.Here.Output})
-		if b.Turn != 0 {
+		switch b.State(false) {
+		case live.Working, live.HeldUp, live.Waiting:
 			s.Running = append(s.Running, b.Record.Name)
+		case live.NeedsYou:
+			s.Waiting = append(s.Waiting, b.Record.Name)
 		}
 	}
 	return s

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"agent/client"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/decide"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -15,7 +16,7 @@ import (
 // approvalList is every call of the store that waits, the judge's too, and which of
 // them the person has marked.
 type approvalList struct {
-	calls  []*approval
+	calls  []*decide.Call
 	marked map[string]bool
 	read   bool
 }
@@ -30,29 +31,29 @@ func (a *App) listApprovals() {
 		right: func() string { return fmt.Sprint(len(l.calls)) },
 		hint:  []string{"Space mark", "1 allow marked", "3 deny marked", "Enter show"},
 		head:  text.Of(text.Dim, "  "+text.Pad("BOT", 20)+text.Pad("ASKS", 10)+text.Pad("WAITS", 8)+"CALL"),
-		rows:  func(a *App) []listRow { return l.rows(a) },
-		keys: map[string]func(*App, listRow) bool{
-			"space": func(_ *App, r listRow) bool { l.marked[r.id] = !l.marked[r.id]; return false },
-			"1":     func(a *App, _ listRow) bool { l.decide(a, protocol.Allow); return false },
-			"3":     func(a *App, _ listRow) bool { l.decide(a, protocol.Deny); return false },
-			"enter": func(a *App, r listRow) bool { return l.open(a, r.id) },
+		rows:  func(a *App) []lists.Row { return l.rows(a) },
+		keys: map[string]func(*App, lists.Row) bool{
+			"space": func(_ *App, r lists.Row) bool { l.marked[r.ID] = !l.marked[r.ID]; return false },
+			"1":     func(a *App, _ lists.Row) bool { l.decide(a, protocol.Allow); return false },
+			"3":     func(a *App, _ lists.Row) bool { l.decide(a, protocol.Deny); return false },
+			"enter": func(a *App, r lists.Row) bool { return l.open(a, r.ID) },
 		},
 	}
 }
 
 // load reads the calls, anew after each that was decided.
 func (l *approvalList) load(a *App) {
-	do(a, func(ctx context.Context) ([]*approval, error) {
-		var out []*approval
+	do(a, func(ctx context.Context) ([]*decide.Call, error) {
+		var out []*decide.Call
 		for c, err := range a.client().Approvals(ctx, client.ApprovalFilter{}) {
 			if err != nil {
 				return nil, err
 			}
-			q := &approval{c: c, args: string(c.Arguments)}
+			q := &decide.Call{Approval: c, Args: string(c.Arguments)}
 			out = append(out, q)
 		}
 		return out, nil
-	}, func(list []*approval, err error) {
+	}, func(list []*decide.Call, err error) {
 		if err != nil {
 			a.notes.fail(err)
 			return
@@ -61,19 +62,19 @@ func (l *approvalList) load(a *App) {
 	})
 }
 
-func (l *approvalList) rows(a *App) []listRow {
-	rows := make([]listRow, 0, len(l.calls))
+func (l *approvalList) rows(a *App) []lists.Row {
+	rows := make([]lists.Row, 0, len(l.calls))
 	for _, q := range l.calls {
 		mark := "  "
-		if l.marked[q.id()] {
+		if l.marked[q.ID()] {
 			mark = "✔ "
 		}
-		rows = append(rows, listRow{id: q.id(), line: text.Join(
+		rows = append(rows, lists.Row{ID: q.ID(), Line: text.Join(
 			text.Span{Text: mark, Role: text.Accent},
-			text.Span{Text: text.Pad(cells.OneLine(q.c.Bot), 19) + " "},
-			text.Span{Text: text.Pad(cells.OneLine(strings.Join(q.c.Gates, ",")), 9) + " ", Role: text.Need},
-			text.Span{Text: text.Pad(cells.Span(a.o.Clock().Sub(time.UnixMilli(q.c.AnnouncedMS))), 7) + " ", Role: text.Dim},
-			text.Span{Text: cells.OneLine(strings.Join(q.spelled(), " "))},
+			text.Span{Text: text.Pad(cells.OneLine(q.Bot), 19) + " "},
+			text.Span{Text: text.Pad(cells.OneLine(strings.Join(q.Gates, ",")), 9) + " ", Role: text.Need},
+			text.Span{Text: text.Pad(cells.Span(a.o.Clock().Sub(q.Since())), 7) + " ", Role: text.Dim},
+			text.Span{Text: cells.OneLine(strings.Join(q.Spelled(), " "))},
 		)})
 	}
 	return rows
@@ -81,10 +82,10 @@ func (l *approvalList) rows(a *App) []listRow {
 
 // decide gives one verdict on all marked calls, each under its own request number.
 func (l *approvalList) decide(a *App, decision string) {
-	var left []*approval
+	var left []*decide.Call
 	n := 0
 	for _, q := range l.calls {
-		if !l.marked[q.id()] {
+		if !l.marked[q.ID()] {
 			left = append(left, q)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
+	"agent/protocol"
 )
 
 // keptOutput is how much of a command's output is kept, in bytes: its end.
@@ -37,7 +40,7 @@ type shell struct {
 // bang runs what was typed after the exclamation mark.
 func (a *App) bang() {
 	c := a.composing()
-	typed := c.text()
+	typed := c.Text()
 	words := c.after()
 	switch {
 	case !a.o.Bang:
@@ -54,7 +57,7 @@ func (a *App) bang() {
 	ctx, stop := context.WithCancel(a.ctx)
 	sh := &shell{command: words, send: strings.HasPrefix(typed, "!!"), tr: tr, cell: tr.Shell(words), stop: stop}
 	a.shell = sh
-	c.e().Sent()
+	c.Editor().Sent()
 	if s != nil {
 		s.up = 0
 	}
@@ -102,9 +105,9 @@ func (a *App) takeOffer() bool {
 		return false
 	}
 	n := len(strings.Split(strings.TrimRight(string(c.offer.tail), "\n"), "\n"))
-	c.e().AddChip(edit.Chip{
+	c.Editor().AddChip(edit.Chip{
 		Kind: edit.PasteChip, Text: c.offer.report(),
-		Label: fmt.Sprintf("[output of %s, %s]", c.offer.command, plural(n, "line", "lines")),
+		Label: fmt.Sprintf("[output of %s, %s]", c.offer.command, human.Count(n, "line", "lines")),
 	})
 	c.offer = nil
 	return true
@@ -140,6 +143,9 @@ func (sh *shell) show() {
 // runShell runs the command in a process group of its own and says how it ended, "" for
 // well. It ends with ctx: what it started is hung up.
 func (a *App) runShell(ctx context.Context, sh *shell, dir string) (string, error) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return "", protocol.Fail(protocol.WorkspaceUnavailable, "the folder "+dir+" is gone: no command can run there; make it again, or open Sonny in another")
+	}
 	name := os.Getenv("SHELL")
 	if name == "" {
 		name = "/bin/sh"

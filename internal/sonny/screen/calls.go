@@ -3,14 +3,11 @@ package screen
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"agent/client"
-	"agent/client/items"
-	"agent/internal/sonny/allow"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/decide"
 	"agent/protocol"
 )
 
@@ -25,20 +22,8 @@ var approvalCommands = feature{
 type calls struct {
 	asking bool
 	again  bool
-	known  map[callKey]string // the panel's ids of those that are known
-	mine   map[string]bool    // those that were answered here, by the same ids
-}
-
-// callKey is a call, or a step of one, of a bot.
-type callKey struct {
-	bot        string
-	turn       int64
-	call, step string
-}
-
-// forPerson reports whether a call waits for somebody who is not the judge.
-func forPerson(gates []string) bool {
-	return slices.ContainsFunc(gates, func(tag string) bool { return tag != "auto" })
+	known  map[decide.Key]string // the panel's ids of those that are known
+	mine   map[string]bool       // those that were answered here, by the same ids
 }
 
 // waitsForPerson reports whether any bot's call does.
@@ -66,8 +51,10 @@ func (p *answers) refresh(a *App) {
 	for _, id := range c.known {
 		have[id] = true
 	}
-	do(a, func(ctx context.Context) ([]*approval, error) { return readApprovals(ctx, a.client(), a.o.Rules, have) },
-		func(list []*approval, err error) {
+	do(a, func(ctx context.Context) ([]*decide.Call, error) {
+		return decide.ReadCalls(ctx, a.client(), a.o.Rules, have)
+	},
+		func(list []*decide.Call, err error) {
 			c.asking = false
 			if err == nil {
 				p.listed(a, list)
@@ -79,67 +66,26 @@ func (p *answers) refresh(a *App) {
 		})
 }
 
-// readApprovals lists the calls that wait for a person. What was not had before is made
-// whole, and comes with the rule that may be offered for it.
-func readApprovals(ctx context.Context, c *client.Client, place allow.Place, have map[string]bool) ([]*approval, error) {
-	var out []*approval
-	for call, err := range c.Approvals(ctx, client.ApprovalFilter{}) {
-		if err != nil {
-			return nil, err
-		}
-		if !forPerson(call.Gates) {
-			continue
-		}
-		q := &approval{c: call}
-		if !have[q.id()] {
-			q.args = wholeArguments(ctx, c, call)
-			if err := q.offer(ctx, c, place); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, q)
-	}
-	return out, nil
-}
-
-// wholeArguments are a call's, read from its item where the listing has a part of them.
-func wholeArguments(ctx context.Context, c *client.Client, call *protocol.Approval) string {
-	if call.Whole() || call.Step != "" {
-		return string(call.Arguments)
-	}
-	item, err := c.Item(ctx, call.Bot, call.Node)
-	if err != nil {
-		return string(call.Arguments) // the panel says that it is not whole
-	}
-	for _, part := range items.Parts(item) {
-		if part.Kind == items.Call && part.CallID == call.CallID {
-			call.ArgumentsCut, call.ArgumentsOmitted = nil, 0
-			return part.Text
-		}
-	}
-	return string(call.Arguments)
-}
-
 // listed takes what waits now.
-func (p *answers) listed(a *App, list []*approval) {
+func (p *answers) listed(a *App, list []*decide.Call) {
 	c := &p.calls
 	now := map[string]bool{}
-	known := map[callKey]string{}
+	known := map[decide.Key]string{}
 	for _, q := range list {
-		if c.mine[q.id()] {
+		if c.mine[q.ID()] {
 			continue
 		}
-		now[q.id()], known[q.key()] = true, q.id()
+		now[q.ID()], known[q.Key()] = true, q.ID()
 	}
 	c.known = known
 	for _, q := range slices.Clone(p.list) {
-		if old, is := q.(*approval); is && !now[old.id()] {
+		if old, is := q.(approval); is && !now[old.id()] {
 			p.drop(a, old.id(), "it waits no more")
 		}
 	}
 	for _, q := range list {
-		if now[q.id()] {
-			p.add(a, q)
+		if now[q.ID()] {
+			p.add(a, approval{q})
 		}
 	}
 }
@@ -154,21 +100,21 @@ func (p *answers) hear(a *App, b *live.Bot, e *protocol.Event) {
 	case protocol.KindToolStarted:
 		var d protocol.ToolStarted
 		if e.Decode(&d) == nil {
-			p.gone(a, callKey{e.Bot, e.Turn, d.CallID, ""}, d.Approvals)
+			p.gone(a, decide.Key{Bot: e.Bot, Turn: e.Turn, Call: d.CallID}, d.Approvals)
 		}
 	case protocol.KindToolCompleted:
 		var d protocol.ToolCompleted
 		if e.Decode(&d) == nil {
-			p.gone(a, callKey{e.Bot, e.Turn, d.CallID, ""}, d.Approvals)
+			p.gone(a, decide.Key{Bot: e.Bot, Turn: e.Turn, Call: d.CallID}, d.Approvals)
 		}
 	case protocol.KindStepDecided:
 		var d protocol.StepDecided
 		if e.Decode(&d) == nil {
-			p.gone(a, callKey{e.Bot, e.Turn, d.CallID, d.Step}, d.Approvals)
+			p.gone(a, decide.Key{Bot: e.Bot, Turn: e.Turn, Call: d.CallID, Step: d.Step}, d.Approvals)
 		}
 	case protocol.KindTurnFinished:
 		for key := range p.calls.known {
-			if key.bot == e.Bot && key.turn == e.Turn {
+			if key.Bot == e.Bot && key.Turn == e.Turn {
 				p.gone(a, key, nil)
 			}
 		}
@@ -176,7 +122,7 @@ func (p *answers) hear(a *App, b *live.Bot, e *protocol.Event) {
 }
 
 // gone drops a call that was decided, and says by whom where that was not here.
-func (p *answers) gone(a *App, key callKey, verdicts []protocol.Verdict) {
+func (p *answers) gone(a *App, key decide.Key, verdicts []protocol.Verdict) {
 	id, known := p.calls.known[key]
 	if !known {
 		return
@@ -189,7 +135,7 @@ func (p *answers) gone(a *App, key callKey, verdicts []protocol.Verdict) {
 			why = "expired"
 		}
 	}
-	if !p.calls.mine[id] && a.session != nil && a.session.bot == key.bot {
+	if !p.calls.mine[id] && a.session != nil && a.session.bot == key.Bot {
 		a.notes.say(why)
 	}
 	p.drop(a, id, why)
@@ -208,29 +154,28 @@ func answerer(by *string) string {
 }
 
 // answerCall gives the person's verdict on a call under its own request number.
-func (a *App) answerCall(q *approval, decision, reason string) {
-	c := q.c
+func (a *App) answerCall(q *decide.Call, decision, reason string) {
 	answer := &protocol.Answer{
-		Bot: c.Bot, Turn: c.Turn, CallID: c.CallID, Request: c.Request, Step: c.Step,
-		Tag: q.tag(), Decision: decision, Reason: reason, By: cells.You,
+		Bot: q.Bot, Turn: q.Turn, CallID: q.CallID, Request: q.Request, Step: q.Step,
+		Tag: q.Tag(), Decision: decision, Reason: reason, By: cells.You,
 	}
 	p := &a.answers
 	if p.calls.mine == nil {
 		p.calls.mine = map[string]bool{}
 	}
-	p.calls.mine[q.id()] = true
-	p.drop(a, q.id(), "")
+	p.calls.mine[q.ID()] = true
+	p.drop(a, q.ID(), "")
 	do(a, func(ctx context.Context) (*protocol.Answered, error) { return a.client().Answer(ctx, answer) },
 		func(answered *protocol.Answered, err error) {
 			switch {
 			case err == nil && len(answered.Pending) > 0:
-				delete(p.calls.mine, q.id()) // another gate asks, too
+				delete(p.calls.mine, q.ID()) // another gate asks, too
 				p.refresh(a)
 			case err == nil:
 			case late(err):
 				a.notes.say("too late: " + string(protocol.CodeOf(err)))
 			default:
-				delete(p.calls.mine, q.id())
+				delete(p.calls.mine, q.ID())
 				a.notes.fail(err)
 				p.refresh(a)
 			}
@@ -242,9 +187,4 @@ func late(err error) bool {
 	return slices.ContainsFunc([]protocol.Code{
 		protocol.ApprovalSuperseded, protocol.ApprovalAlreadyAnswered, protocol.NoPendingApproval, protocol.StaleTurn,
 	}, func(code protocol.Code) bool { return errors.Is(err, code) })
-}
-
-// callID is the panel's name of a call under a request number.
-func callID(c *protocol.Approval) string {
-	return fmt.Sprintf("call %s %d %s %s %d %v", c.Bot, c.Turn, c.CallID, c.Step, c.Request, c.Gates)
 }

@@ -9,6 +9,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
 	"agent/protocol"
@@ -23,10 +24,10 @@ type customCommands struct {
 // commandsPanel lists all commands.
 var commandsPanel = feature{
 	commands: []slashCommand{{"commands", "", "all commands, your own too", func(a *App, _ string) error {
-		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []listRow {
-			var rows []listRow
+		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []lists.Row {
+			var rows []lists.Row
 			for _, p := range a.commandPicks("/") {
-				rows = append(rows, listRow{id: p.name, line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.name), 30) + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim})})
+				rows = append(rows, lists.Row{ID: p.name, Line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.name), 30) + "  "}, text.Span{Text: cells.OneLine(p.does), Role: text.Dim})})
 			}
 			return rows
 		}}
@@ -144,11 +145,11 @@ func slash(prompt string) (string, bool) {
 // runCommand runs the command that was typed. One that is unknown stays in the composer.
 func (a *App) runCommand() {
 	c := a.composing()
-	n := c.e().Changes()
+	n := c.Editor().Changes()
 	c.running = true // it may take the composer off the screen
 	defer func() { c.running = false }()
-	if a.command(strings.TrimPrefix(c.text(), "/")) && c.e().Changes() == n {
-		c.e().Sent()
+	if a.command(strings.TrimPrefix(c.Text(), "/")) && c.Editor().Changes() == n {
+		c.Editor().Sent()
 	}
 }
 
@@ -180,16 +181,16 @@ func (a *App) command(typed string) bool {
 // runCustom sends what a command of the person's own makes of its arguments: words, and
 // nothing that runs.
 func (a *App) runCustom(c *composer, own skill.Command, args string) {
-	n := c.e().Changes()
+	n := c.Editor().Changes()
 	do(a, func(context.Context) (string, error) { return own.Message(args) }, func(text string, err error) {
 		switch {
 		case err != nil:
 			a.notes.fail(err)
 		case len(text) > protocol.MaxPrompt:
 			a.notes.fail(protocol.Fail(protocol.UsageError, "/"+own.Name+" makes a message that is longer than the daemon takes"))
-		case c.e().Changes() == n && c == a.composing():
-			typed := c.e().Draft()
-			c.e().SetText(text)
+		case c.Editor().Changes() == n && c == a.composing():
+			typed := c.Editor().Draft()
+			c.Editor().SetText(text)
 			if a.at() == nil {
 				a.send(delivery{})
 				return

@@ -672,3 +672,17 @@ func readFile(t *testing.T, path string) string {
 	}
 	return string(data)
 }
+
+func TestACommandInAFolderThatIsGone(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := open(h, dir)
+	s.WaitFor("makes one: demo.lead")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	send(s, "!pwd")
+	s.Until("the folder to be named", func(screen string) bool {
+		return strings.Contains(screen, "is gone") && !strings.Contains(screen, "fork/exec")
+	})
+}

@@ -2,12 +2,11 @@ package screen
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/figures"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
@@ -56,7 +55,7 @@ func (p *contextPanel) read(a *App, b *live.Bot) {
 		if err != nil {
 			return nil, err
 		}
-		out := &answer{contents: &usage.Contents{}, compacts: compactsAt(record, limits)}
+		out := &answer{contents: &usage.Contents{}, compacts: usage.CompactionOf(record, limits)}
 		out.contents.Instructions(record.Instructions)
 		out.contents.Declared(record.ClientTools)
 		if most == 0 {
@@ -71,19 +70,6 @@ func (p *contextPanel) read(a *App, b *live.Bot) {
 		}
 		p.contents, p.compacts, p.kept = got.contents, got.compacts, got.whole
 	})
-}
-
-// compactsAt is at how many tokens a bot's context is summarized; 0 for never.
-func compactsAt(record *protocol.Bot, limits *protocol.Limits) int64 {
-	if record.CompactionInstructions == nil {
-		return 0
-	}
-	reply := int64(0)
-	if limits.OutputTokens != nil {
-		reply = *limits.OutputTokens
-	}
-	set := &record.Settings
-	return usage.CompactsAt(set.ContextBytes.Or(limits.ContextBytes), set.CompactAt.Or(limits.CompactAt), set.MaxOutputTokens.Or(reply))
 }
 
 // countHistory counts items, the newest first, until they make up so many bytes. It
@@ -117,82 +103,11 @@ func countHistory(ctx context.Context, a *App, bot string, into *usage.Contents,
 	return false, nil
 }
 
-func (p *contextPanel) make(a *App) (rows []listRow) {
+func (p *contextPanel) make(a *App) []lists.Row {
 	b := a.world.Bot(p.bot)
 	if b == nil {
 		return nil
 	}
-	say := func(name, value string) {
-		rows = append(rows, listRow{id: name, line: text.Join(text.Span{Text: text.Pad(name, 34), Role: text.Dim}, text.Span{Text: value})})
-	}
-	m := a.meter(b)
-	if m.Window > 0 {
-		rows = append(rows, listRow{line: meterBar(m, p.compacts, min(50, max(10, a.w-20)))})
-	}
-	say("newest call", callWords(m, b.Usage.CachedInputTokens))
-	if p.contents == nil {
-		return append(rows, listRow{}, listRow{line: text.Of(text.Dim, "counting…")})
-	}
-	say("compaction", p.compactionWords(m))
-	rows = append(rows, listRow{}, listRow{line: text.Of(text.Dim, "about, at four bytes a token")})
-	for _, s := range p.contents.Shares(m.Tokens) {
-		if s.Tokens == 0 {
-			continue
-		}
-		value := fmt.Sprintf("%8s", usage.Short(s.Tokens))
-		if s.Name == "pictures" && p.contents.Pictures > 0 {
-			value += "  " + plural(int(p.contents.Pictures), "picture", "pictures")
-		}
-		say(s.Name, value)
-	}
-	if !p.kept {
-		rows = append(rows, listRow{line: text.Of(text.Dim, "what came before is no longer in it, or is more than was counted")})
-	}
-	return rows
-}
-
-// callWords say what the newest call took.
-func callWords(m usage.Meter, cached int64) string {
-	words := usage.Short(m.Tokens)
-	switch {
-	case m.Tokens == 0:
-		return "none is known yet"
-	case m.Window == 0:
-		words += " tokens, of a window that is not known"
-	default:
-		words += " of " + usage.Short(m.Window) + " tokens"
-	}
-	return words + " · " + usage.Short(cached) + " from the cache"
-}
-
-// compactionWords say how far it is to the next summary.
-func (p *contextPanel) compactionWords(m usage.Meter) string {
-	switch {
-	case p.compacts == 0:
-		return "never: this bot was made without instructions for it"
-	case m.Window > 0 && p.compacts > m.Window:
-		return "begins at about " + usage.Short(p.compacts) + ", past the window"
-	case m.Tokens >= p.compacts:
-		return "due at the next round: it begins at about " + usage.Short(p.compacts)
-	}
-	return "begins at about " + usage.Short(p.compacts) + ", in " + usage.Short(p.compacts-m.Tokens)
-}
-
-// meterBar is the meter in so many cells, with a mark where compaction begins.
-func meterBar(m usage.Meter, compacts int64, w int) text.Line {
-	share, _ := m.Percent()
-	full := min(w, (share*w+99)/100)
-	bar := strings.Repeat("█", full) + strings.Repeat("░", w-full)
-	mark := w
-	if compacts > 0 {
-		mark = int(min(int64(w), compacts*int64(w)/m.Window))
-	}
-	cut := func(from, to int) string { return string([]rune(bar)[from:to]) }
-	role := levelRole(m)
-	line := text.Join(text.Span{Text: cut(0, mark), Role: role})
-	if mark < w {
-		line.Spans = append(line.Spans, text.Span{Text: "│", Role: text.Accent}, text.Span{Text: cut(mark+1, w), Role: role})
-	}
-	line.Spans = append(line.Spans, text.Span{Text: fmt.Sprintf("  %d%%", share), Role: role})
-	return line
+	c := &figures.Context{Meter: a.meter(b), Cached: b.Usage.CachedInputTokens, Contents: p.contents, Compacts: p.compacts, Whole: p.kept}
+	return c.Rows(min(50, max(10, a.w-20)))
 }

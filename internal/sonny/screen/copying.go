@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"agent/internal/place"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
@@ -144,7 +145,7 @@ func (a *App) copy(s string) {
 		case err != nil:
 			a.notes.fail(protocol.Fail("failed", "not copied: "+err.Error()))
 		case file != "":
-			a.notes.say("no way to the clipboard here; the text is in " + tilde(file))
+			a.notes.say("no way to the clipboard here; the text is in " + human.Path(file))
 		default:
 			a.notes.say(copied(s))
 		}
@@ -152,7 +153,7 @@ func (a *App) copy(s string) {
 }
 
 func copied(s string) string {
-	return "copied " + plural(utf8.RuneCountInString(s), "character", "characters")
+	return "copied " + human.Count(utf8.RuneCountInString(s), "character", "characters")
 }
 
 // keepCopy puts a text that found no clipboard into a file.

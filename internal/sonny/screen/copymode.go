@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -18,7 +19,7 @@ var copyModeCommands = feature{actions: map[string]func(*App){"copy_mode": (*App
 type copyPanel struct {
 	s     *session
 	at    spot
-	field *composer // what is searched for, being written
+	field *edit.Field // what is searched for, being written
 }
 
 func (a *App) openCopyMode() {
@@ -54,7 +55,7 @@ func (p *copyPanel) view(a *App, c term.Canvas) {
 	c.SetCursor(p.s.gutter+p.at.col, p.at.row-p.s.topRow)
 	if p.field != nil {
 		c.Fill(0, h-1, w, 1, text.Plain)
-		line, x := p.field.line("/ ", w-4)
+		line, x := p.field.Line("/ ", w-4)
 		c.Put(2, h-1, line, w-2)
 		c.SetCursor(2+x, h-1)
 	}
@@ -134,7 +135,7 @@ func (p *copyPanel) act(a *App, name string) (ends bool) {
 		p.s.mark.from = nil
 		return true
 	case "copy_search":
-		p.field = &composer{}
+		p.field = &edit.Field{}
 	}
 	return false
 }
@@ -197,7 +198,7 @@ func (p *copyPanel) searchKey(a *App, k term.Key) {
 	case "esc":
 		p.field = nil
 	case "enter":
-		words := strings.TrimSpace(p.field.text())
+		words := strings.TrimSpace(p.field.Text())
 		p.field = nil
 		if words == "" {
 			return
@@ -215,6 +216,6 @@ func (p *copyPanel) searchKey(a *App, k term.Key) {
 		}
 		a.notes.say("nowhere: " + cells.OneLine(words))
 	default:
-		p.field.key(a.o.Keys, k)
+		p.field.Key(a.o.Keys, k.Name, k.Text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -29,8 +30,8 @@ func (a *App) openDoctor() error {
 	p := &doctorPanel{}
 	p.title, p.hint = "doctor", []string{"r check again"}
 	p.right = p.overall
-	p.rows = func(*App) []listRow { return p.checks() }
-	p.detail = func(_ *App, r listRow, w int) []text.Line { return p.about(r, w) }
+	p.rows = func(*App) []lists.Row { return p.checks() }
+	p.detail = func(_ *App, r lists.Row, w int) []text.Line { return p.about(r, w) }
 	p.free = map[string]func(*App){"r": func(a *App) {
 		if p.waits == "" {
 			p.run(a)
@@ -62,12 +63,12 @@ func (p *doctorPanel) overall() string {
 // checkRoles are the looks of the statuses.
 var checkRoles = map[doctor.Status]text.Role{doctor.OK: text.Run, doctor.Warn: text.Warn, doctor.Fail: text.Fail, doctor.Skip: text.Dim}
 
-func (p *doctorPanel) checks() (rows []listRow) {
+func (p *doctorPanel) checks() (rows []lists.Row) {
 	if p.report == nil {
 		return nil
 	}
 	for _, c := range p.report.Checks {
-		rows = append(rows, listRow{id: c.ID, line: text.Join(
+		rows = append(rows, lists.Row{ID: c.ID, Line: text.Join(
 			text.Span{Text: text.Pad(string(c.Status), 5) + " ", Role: checkRoles[c.Status]},
 			text.Span{Text: text.Pad(c.ID, 17) + " "},
 			text.Span{Text: cells.OneLine(c.Summary)},
@@ -78,7 +79,7 @@ func (p *doctorPanel) checks() (rows []listRow) {
 }
 
 // about is what a check found, in full, and what to do.
-func (p *doctorPanel) about(r listRow, w int) (lines []text.Line) {
+func (p *doctorPanel) about(r lists.Row, w int) (lines []text.Line) {
 	if p.report == nil {
 		return nil
 	}
@@ -88,7 +89,7 @@ func (p *doctorPanel) about(r listRow, w int) (lines []text.Line) {
 		}
 	}
 	for _, c := range p.report.Checks {
-		if c.ID != r.id {
+		if c.ID != r.ID {
 			continue
 		}
 		say(text.Plain, c.Summary)

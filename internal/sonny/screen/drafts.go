@@ -43,7 +43,7 @@ type keeping struct {
 var draftKeys = feature{
 	actions: map[string]func(*App){"stash": func(a *App) {
 		c := a.composing()
-		if !c.stash.Toggle(c.e()) {
+		if !c.stash.Toggle(c.Editor()) {
 			a.notes.say("nothing is written, and nothing is put aside")
 		}
 	}},
@@ -54,7 +54,7 @@ var draftKeys = feature{
 func (c *composer) kept() pen.Kept {
 	k := pen.Kept{Stash: c.stash.Drafts()}
 	if !c.running {
-		k.Draft = c.e().Draft()
+		k.Draft = c.Editor().Draft()
 	}
 	if c.out != nil {
 		k.Held = c.out()
@@ -64,7 +64,7 @@ func (c *composer) kept() pen.Kept {
 
 // version changes with what is kept.
 func (c *composer) version() (v [3]int) {
-	v[0], v[1] = c.e().Changes(), c.stash.Len()
+	v[0], v[1] = c.Editor().Changes(), c.stash.Len()
 	if c.out != nil {
 		v[2] = len(c.out())
 	}
@@ -156,9 +156,9 @@ func (a *App) loadDraft(c *composer, key string, held func([]edit.Draft)) {
 		if held != nil {
 			held(k.Held)
 		}
-		typed := c.e().Draft()
+		typed := c.Editor().Draft()
 		if !k.Draft.Empty() {
-			c.e().SetDraft(typed.After(k.Draft))
+			c.Editor().SetDraft(typed.After(k.Draft))
 		}
 		if typed.Empty() {
 			c.seen = c.version()

@@ -17,7 +17,7 @@ import (
 // editorKeys open the draft in the person's editor (sonny.md 10.1).
 var editorKeys = feature{
 	commands: []slashCommand{{"editor", "", "the draft in your editor", func(a *App, _ string) error {
-		a.composing().clear()
+		a.composing().Clear()
 		a.openEditor()
 		return nil
 	}}},
@@ -35,7 +35,7 @@ func (a *App) openEditor() {
 		return
 	}
 	c := a.composing()
-	was, pictures := c.e().Message()
+	was, pictures := c.Editor().Message()
 	now, err := a.edit(argv, was)
 	switch {
 	case err != nil:
@@ -45,7 +45,7 @@ func (a *App) openEditor() {
 		for _, p := range pictures {
 			d.Parts = append(d.Parts, edit.Part{Chip: &p})
 		}
-		c.e().SetDraft(d)
+		c.Editor().SetDraft(d)
 	}
 }
 

@@ -25,6 +25,7 @@ type feature struct {
 func features() []feature {
 	return []feature{
 		basics,
+		tasteWatch,
 		rowCommands,
 		ruleCommands,
 		approvalCommands,

@@ -2,6 +2,7 @@ package screen_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,72 @@ func TestRewind(t *testing.T) {
 		if n := turnsOf(h, "demo.lead-3"); n != 0 {
 			t.Errorf("%d turns", n)
 		}
+	})
+}
+
+func TestRewindWithFiles(t *testing.T) {
+	t.Parallel()
+	h := sonnytest.Fresh(t)
+	dir := h.Repo("demo", nil)
+	file := filepath.Join(dir, "f.txt")
+	holds := func(want string) {
+		t.Helper()
+		h.Until("the file to hold "+want, func() bool {
+			got, _ := os.ReadFile(file)
+			return string(got) == want
+		})
+	}
+	s := openAt(h, dir, 80, 24)
+	s.WaitFor("demo.lead")
+	turnOf(s, func() { send(s, "write: f.txt | one") })
+	turnOf(s, func() { send(s, "write: f.txt | two") })
+
+	pick := func() {
+		send(s, "/rewind")
+		s.WaitFor("rewind to before a message")
+		s.Keys("Enter")
+		s.WaitFor("f the files too")
+		s.Type("f")
+		wants(t, s, "rewind, with the files", "changes     f.txt", "Put these files back", "not covered")
+		holds("two")
+	}
+	t.Run("F10 the files are shown first, and a no leaves all as it is", func(t *testing.T) {
+		pick()
+		s.Type("n")
+		s.WaitFor("rewind to before a message")
+		s.Keys("Escape")
+		s.WaitGone("rewind to")
+		holds("two")
+		if n := len(bots(t, h)); n != 1 {
+			t.Errorf("%d bots", n)
+		}
+	})
+	t.Run("F10 a yes puts them back and forks, and one command takes the files' part back", func(t *testing.T) {
+		pick()
+		s.Type("y")
+		s.WaitFor("demo.lead-2")
+		s.WaitFor("\n› write: f.txt | two")
+		holds("one")
+		s.Keys("C-x", "b")
+		s.WaitFor("▸ write  f.txt")
+		send(s, "/redo")
+		s.WaitFor("Bring back")
+		s.Type("y")
+		holds("two")
+	})
+	t.Run("while a turn runs its files are left alone", func(t *testing.T) {
+		send(s, "sh: echo three > f.txt; until [ -e release ]; do sleep 0.1; done")
+		holds("three\n")
+		send(s, "/rewind")
+		s.WaitFor("rewind to before a message")
+		s.Keys("Down", "Enter")
+		s.WaitFor("stay as they are")
+		s.Type("f")
+		s.WaitFor("stay as they are")
+		s.Type("n")
+		s.Keys("Escape")
+		h.Write("demo/release", "")
+		s.WaitFor("✔ done")
 	})
 }
 

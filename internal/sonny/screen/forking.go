@@ -52,7 +52,7 @@ func (a *App) fork(at forkAt) error {
 			a.stopBot(s.bot)
 		}
 		a.openSession(b.Name, b.ID)
-		a.session.compose.set(at.prompt)
+		a.session.compose.Set(at.prompt)
 		words := "this is " + b.Name + ", a fork of " + s.bot
 		if running && at.node == 0 {
 			words += " at its newest finished round"

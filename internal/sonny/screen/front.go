@@ -68,7 +68,11 @@ func (f *fullFront) close(*App)                      {}
 
 // titled sets the terminal's title where it is another one than was.
 func titled(a *App, was *string) {
-	if now := a.title(); now != *was {
+	now := ""
+	if a.o.Title {
+		now = a.title()
+	}
+	if now != *was {
 		*was = now
 		a.o.Term.Title(now)
 	}

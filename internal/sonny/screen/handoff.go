@@ -111,7 +111,7 @@ func (a *App) brief(bot, goal string) {
 		if record != nil {
 			a.start.model = record.ModelRef()
 		}
-		a.start.compose.set("Goal: " + goal + "\n\n" + strings.TrimSpace(text))
+		a.start.compose.Set("Goal: " + goal + "\n\n" + strings.TrimSpace(text))
 		a.notes.say("the brief of " + bot + "; edit it, Enter makes the new lead with it")
 	})
 }

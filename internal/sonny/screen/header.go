@@ -1,19 +1,13 @@
 package screen
 
 import (
-	"fmt"
 	"slices"
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/figures"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
-	"agent/internal/sonny/usage"
-)
-
-// The widths at which the header tells more (sonny.md 7.1, 17).
-const (
-	narrow = 60  // below: the context alone
-	wide   = 120 // above: model and effort, the cached share, today's cost
 )
 
 // header says whose session it is, what it does, and what it used.
@@ -23,31 +17,25 @@ func (a *App) header(w int) text.Line {
 		return left.Right(text.Of(text.Dim, "sonny "+a.o.Version+" "), w)
 	}
 	left := a.whose(w)
-	fields := a.usedFields(w)
-	if b := a.bot(); b != nil && w > wide {
+	fields := a.used().Fields(w)
+	if b := a.bot(); b != nil && w > figures.Wide {
 		spans := append(slices.Clone(left.Spans), text.Span{Text: "     " + modelWords(b), Role: text.Dim})
-		if with := text.Join(spans...); with.Width()+fieldsLine(fields).Width() < w {
+		if with := text.Join(spans...); with.Width()+figures.Line(fields).Width() < w {
 			left = with
 		}
 	}
-	for len(fields) > 0 {
-		if right := fieldsLine(fields); left.Width()+right.Width() < w {
-			return left.Right(right, w)
-		}
-		fields = withoutLast(fields)
-	}
-	return left.Cut(w)
+	return figures.Fit(left, fields, w)
 }
 
 // whose is the header's left: the session, and what its bot does.
 func (a *App) whose(w int) text.Line {
 	name, gap := " "+a.session.name(), "  "
-	if w > wide && a.session.name() != a.session.bot {
+	if w > figures.Wide && a.session.name() != a.session.bot {
 		name = " " + a.session.bot + "  " + a.session.name()
 	}
 	g := glyphs[a.state()]
 	words := g.mark + " " + g.word
-	if w < narrow {
+	if w < figures.Narrow {
 		words, gap = g.mark, " "
 	}
 	if b := a.bot(); b != nil {
@@ -55,7 +43,7 @@ func (a *App) whose(w int) text.Line {
 		case live.HeldUp:
 			words += a.heldWords(b)
 		case live.Working, live.Waiting, live.NeedsYou:
-			words += " " + clock(a.o.Clock().Sub(b.Since))
+			words += " " + human.Clock(a.o.Clock().Sub(b.Since))
 		}
 	}
 	return text.Join(text.Span{Text: cells.OneLine(name), Attr: text.Bold}, text.Span{Text: gap + words, Role: g.role})
@@ -70,96 +58,22 @@ func modelWords(b *live.Bot) string {
 	return cells.OneLine(words)
 }
 
-// told is one of what the header tells at its right.
-type told struct {
-	span text.Span
-	stay int // the higher the longer it stays
-}
-
-// usedFields are the header's, in their order on screen.
-func (a *App) usedFields(w int) []told {
+// used is what the header tells of what the bot on screen used.
+func (a *App) used() *figures.Used {
 	b := a.bot()
 	if b == nil {
-		return nil
+		return &figures.Used{}
 	}
-	var out []told
-	add := func(stay int, role text.Role, words string) {
-		out = append(out, told{text.Span{Text: words, Role: role}, stay})
-	}
-	if b.Usage.InputTokens > 0 {
-		m := a.meter(b)
-		add(5, levelRole(m), "ctx "+meterWords(m))
-	}
-	if w < narrow || b.Total.Input+b.Total.Output == 0 {
-		return out
-	}
-	in := tokens(b.Total.Input) + " in"
-	if w > wide && b.Total.Cached > 0 {
-		in += fmt.Sprintf(" (%d%% cached)", b.Total.Cached*100/max(1, b.Total.Input))
-	}
-	add(3, text.Dim, in)
-	add(2, text.Dim, tokens(b.Total.Output)+" out")
-	if a.o.Usage.NoCost {
+	out := &figures.Used{Meter: a.meter(b), Total: b.Total, NoCost: a.o.Usage.NoCost}
+	if out.NoCost {
 		return out
 	}
 	f := a.spend.sums(a)
 	if f.known {
-		add(4, text.Dim, f.session.CostBrief())
+		out.Session = &f.session
 	}
-	if w > wide && a.spend.whole {
-		add(1, text.Dim, "today "+f.today.CostBrief())
+	if a.spend.whole {
+		out.Today = &f.today
 	}
 	return out
-}
-
-// levelRole is the meter's colour.
-func levelRole(m usage.Meter) text.Role {
-	switch m.Level() {
-	case usage.Full:
-		return text.Fail
-	case usage.Filled:
-		return text.Warn
-	}
-	return text.Dim
-}
-
-// meterWords are the share of the window, or the tokens where that is not known.
-func meterWords(m usage.Meter) string {
-	if share, ok := m.Percent(); ok {
-		return fmt.Sprintf("%d%%", share)
-	}
-	return tokens(m.Tokens)
-}
-
-// withoutLast is fields without the one that goes first.
-func withoutLast(fields []told) []told {
-	goes := 0
-	for i, f := range fields {
-		if f.stay < fields[goes].stay {
-			goes = i
-		}
-	}
-	return slices.Delete(slices.Clone(fields), goes, goes+1)
-}
-
-func fieldsLine(fields []told) (line text.Line) {
-	for i, f := range fields {
-		if i > 0 {
-			line.Spans = append(line.Spans, text.Span{Text: "  "})
-		}
-		line.Spans = append(line.Spans, f.span)
-	}
-	line.Spans = append(line.Spans, text.Span{Text: " "})
-	return line
-}
-
-// tokens is a count as people read it: 412, 18k, 1.2M.
-func tokens(n int64) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprint(n)
-	case n < 999_500:
-		return fmt.Sprintf("%dk", (n+500)/1000)
-	}
-	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }

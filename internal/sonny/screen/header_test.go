@@ -64,21 +64,6 @@ func TestTheHeader(t *testing.T) {
 	b.headerIs(t, "with a title a wide one has both", 160, " demo.lead  the login cookie fix  ● working 0:42     p/m · high", "ctx 38%  412k in (91% cached)  18k out  $0.42  today $3.10")
 	b.headerIs(t, "the model goes before all", 125, " demo.lead  the login cookie fix  ● working 0:42     p/m · high", "ctx 38%  412k in (91% cached)  18k out  $0.42  today $3.10")
 	b.headerIs(t, "where it has no room", 121, " demo.lead  the login cookie fix  ● working 0:42", "ctx 38%  412k in (91% cached)  18k out  $0.42  today $3.10")
-	fields := b.usedFields(200)
-	var order []string
-	for len(fields) > 0 {
-		left := withoutLast(fields)
-		for i, f := range fields {
-			if i == len(left) || left[i] != f {
-				order = append(order, f.span.Text)
-				break
-			}
-		}
-		fields = left
-	}
-	if got := strings.Join(order, ", "); got != "today $3.10, 18k out, 412k in (91% cached), $0.42, ctx 38%" {
-		t.Errorf("they go in the order %s", got)
-	}
 	b.o.Usage.NoCost = true
 	if got := b.header(160).String(); strings.Contains(got, "$") || !strings.Contains(got, "18k out") {
 		t.Errorf("with costs not shown it is %q", got)
@@ -127,7 +112,7 @@ func TestUsageApart(t *testing.T) {
 	b.spend.ledger.Take(4, usage.Turn{ID: 7, Model: "p/judge", Began: b.now, Tokens: usage.Tokens{Input: 500}})
 	var rows []string
 	for _, r := range (&usagePanel{}).make(b.App) {
-		if fields := strings.Fields(r.line.String()); len(fields) > 0 {
+		if fields := strings.Fields(r.Line.String()); len(fields) > 0 {
 			rows = append(rows, strings.Join(fields, " "))
 		}
 	}
@@ -139,21 +124,5 @@ func TestUsageApart(t *testing.T) {
 	}
 	if strings.Join(rows, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the rows are\n%s\nwanted\n%s", strings.Join(rows, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-func TestPlanLines(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.Local)
-	stats := &protocol.Stats{Providers: map[string]protocol.ProviderStats{
-		"p": {}, "chatgpt": {Plan: protocol.Raw(`{"primary":{"used_percent":37.4,"window_minutes":300,"reset_at":0}}`)},
-	}}
-	lines := planLines(stats, now)
-	if len(lines) != 1 || lines[0].String() != "chatgpt  37% used of 5 hours" {
-		t.Errorf("%v", lines)
-	}
-	stats.Providers["chatgpt"] = protocol.ProviderStats{Plan: protocol.Raw(`{"primary":{"used_percent":99,"window_minutes":60,"reset_at":1767323045}}`)}
-	if got := planLines(stats, time.Unix(1767323045, 0).Add(-time.Minute)); len(got) != 1 || !strings.Contains(got[0].String(), "99% used of 1 hour, anew ") {
-		t.Errorf("%v", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -21,8 +23,8 @@ type sentHistory struct {
 // historyKeys walk through what was sent, and search it (sonny.md 10.1).
 var historyKeys = feature{
 	actions: map[string]func(*App){
-		"history_older":  func(a *App) { a.composing().e().Older(a.nthSent) },
-		"history_newer":  func(a *App) { a.composing().e().Newer(a.nthSent) },
+		"history_older":  func(a *App) { a.composing().Editor().Older(a.nthSent) },
+		"history_newer":  func(a *App) { a.composing().Editor().Newer(a.nthSent) },
 		"history_search": (*App).searchHistory,
 	},
 	sent: (*App).remember,
@@ -87,21 +89,21 @@ func (a *App) remember(text string) {
 // composer, unsent.
 func (a *App) searchHistory() {
 	a.panel = &listPanel{
-		title: "sent before", filter: &composer{}, typing: true, empty: "nothing that was sent holds this",
+		title: "sent before", List: lists.List{Filter: &edit.Field{}, Typing: true}, empty: "nothing that was sent holds this",
 		right: func() string { return fmt.Sprint(len(a.history.list)) },
 		hint:  []string{"Enter take it"},
-		rows: func(a *App) []listRow {
-			rows := make([]listRow, 0, len(a.history.list))
+		rows: func(a *App) []lists.Row {
+			rows := make([]lists.Row, 0, len(a.history.list))
 			for i, s := range a.history.list {
 				line, _, _ := strings.Cut(s, "\n")
-				rows = append(rows, listRow{id: fmt.Sprint(i), line: text.Of(text.Plain, cells.OneLine(line)), match: s})
+				rows = append(rows, lists.Row{ID: fmt.Sprint(i), Line: text.Of(text.Plain, cells.OneLine(line)), Match: s})
 			}
 			return rows
 		},
-		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+		keys: map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
 			var n int
-			if _, err := fmt.Sscan(r.id, &n); err == nil && n < len(a.history.list) {
-				a.composing().e().SetText(a.history.list[n])
+			if _, err := fmt.Sscan(r.ID, &n); err == nil && n < len(a.history.list) {
+				a.composing().Editor().SetText(a.history.list[n])
 			}
 			return true
 		}},

@@ -39,7 +39,7 @@ func (f *inlineFront) finished(a *App) (out []text.Line) {
 		if f.session = s; s != nil {
 			f.skip = f.printed[s.id]
 			if f.printed != nil { // another one was open before
-				out = append(out, titledRule(cells.OneLine(called(s)), "", a.w))
+				out = append(out, text.Titled(cells.OneLine(called(s)), "", a.w))
 			}
 		}
 	}
@@ -118,10 +118,10 @@ func (f *inlineFront) region(a *App) *term.Frame {
 	if w < leastWidth || a.h < leastHeight {
 		frame := term.NewFrame(w, 1)
 		frame.Put(0, 0, text.Of(text.Plain, "terminal too small"), w)
-		a.answers.hide()
+		a.answers.view.Hidden(a.answers.shown)
 		return frame
 	}
-	a.answers.read = reading{} // the question was printed whole
+	a.answers.view.Elsewhere() // the question was printed whole
 	parts := []regionPart{{lines: []text.Line{a.footer(w)}}}
 	if most >= 7 {
 		parts = append(parts, regionPart{lines: []text.Line{a.keyLine(w)}})
@@ -135,10 +135,10 @@ func (f *inlineFront) region(a *App) *term.Frame {
 		above(regionPart{rows: max(1, room), draw: a.panelRows})
 		return stacked(w, parts)
 	}
-	rows, _, _ := a.main().rows(max(1, w-3), max(1, (room-1)/2))
+	rows, _, _ := a.main().Rows(max(1, w-3), max(1, (room-1)/2))
 	above(regionPart{rows: len(rows), draw: a.composerRows})
 	if room >= 3 {
-		above(regionPart{lines: []text.Line{rule(w)}})
+		above(regionPart{lines: []text.Line{text.Across(w)}})
 	}
 	above(regionPart{lines: tail(a.choiceRows(w), room)})
 	if a.session != nil {

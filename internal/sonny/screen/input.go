@@ -3,6 +3,7 @@ package screen
 import (
 	"time"
 
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 )
@@ -82,20 +83,20 @@ func (a *App) key(k term.Key) {
 		}
 	}
 	if chord == k.Name && k.Text != "" {
-		a.composing().e().Type(k.Text)
+		a.composing().Editor().Type(k.Text)
 	}
 }
 
 // keyState is what bindings depend on.
 func (a *App) keyState() keys.State {
-	return keys.State{Empty: a.composing().empty(), Start: a.at() == nil}
+	return keys.State{Empty: a.composing().Empty(), Start: a.at() == nil}
 }
 
 // perform does an action where it means something now. It reports whether it did.
 func (a *App) perform(name, chord string) bool {
-	e := a.composing().e()
+	e := a.composing().Editor()
 	name = a.swapped(name, chord)
-	if do := editing[name]; do != nil {
+	if do := edit.Actions[name]; do != nil {
 		do(e)
 		return true
 	}
@@ -127,7 +128,7 @@ func (a *App) perform(name, chord string) bool {
 
 // tab queues the message; with nothing written it goes to the question.
 func (a *App) tab() {
-	if a.composing().empty() {
+	if a.composing().Empty() {
 		if a.answers.open(a) || !a.takeOffer() {
 			a.answers.focus(a)
 		}
@@ -171,7 +172,8 @@ func (a *App) esc() {
 	case s.working(a):
 		a.interrupt()
 		a.shut = now
-	case !a.composing().empty() || now.Sub(a.shut) < doubleEsc:
+	case !a.composing().Empty() || now.Sub(a.shut) < doubleEsc:
+	case !a.o.DoubleEsc:
 	case !first.IsZero() && now.Sub(first) < doubleEsc:
 		a.act("rewind")
 	default:
@@ -184,7 +186,7 @@ func (a *App) ctrlC(leaving time.Time) {
 	switch c := a.composing(); {
 	case a.panel != nil:
 		a.panel = nil
-	case !c.empty():
+	case !c.Empty():
 		a.cleared(c)
 	case a.at() != nil && a.at().working(a):
 		a.interrupt()
@@ -199,9 +201,9 @@ func (a *App) ctrlC(leaving time.Time) {
 // cleared puts what was written into the history, and empties the composer.
 func (a *App) cleared(c *composer) {
 	for _, keep := range a.sent {
-		keep(a, c.text())
+		keep(a, c.Text())
 	}
-	c.clear()
+	c.Clear()
 }
 
 func (a *App) scroll(rows int) {

@@ -105,6 +105,37 @@ func TestTheAutomaticRow(t *testing.T) {
 		}
 	})
 
+	t.Run("the approver is back, and the footer says no more that it is down", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		s := open(h, dir)
+		s.WaitFor("demo.lead")
+		served(t, h)
+		d := daemonOf(t, h)
+		list, err := d.Companions(d.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		companions(t, h, "[]")
+		h.Until("no approver", func() bool {
+			stats, err := d.Stats(d.ctx)
+			return err == nil && len(stats.Approvers) == 0
+		})
+		send(s, "sh: until [ -e release ]; do sleep 0.1; done")
+		s.WaitFor("approver down")
+		var specs []protocol.CompanionSpec
+		for _, c := range list {
+			specs = append(specs, protocol.CompanionSpec{Name: c.Name, Command: c.Command})
+		}
+		if _, err := d.SetCompanions(d.ctx, specs); err != nil {
+			t.Fatal(err)
+		}
+		served(t, h)
+		h.Write("demo/release", "")
+		s.WaitFor("✔ done")
+		s.Until("no word of it", func(screen string) bool { return !strings.Contains(screen, "approver down") })
+	})
+
 	t.Run("SO-22 a call that nobody judged expires, and the turn goes on", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t)
@@ -191,9 +222,11 @@ func TestTheAutomaticRow(t *testing.T) {
 }
 
 // fourCalls is the script with a prompt more, at which the model makes four calls,
-// whatever comes of them.
+// whatever comes of them, and says much, slowly: on a busy machine the fourth may be denied
+// before the turn is ended.
 func fourCalls() string {
 	call := `{"calls": [{"tool": "shell", "arguments": {"command": "${1}", "sandbox_permissions": "require_escalated", "justification": "The person asked for this command."}}]}, `
-	entry := `{"match": {"regex": "^esc4: (.+)$"}, "repeat_last": true, "steps": [` + strings.Repeat(call, 4) + `{"text": "gave up"}]},`
+	entry := `{"match": {"regex": "^esc4: (.+)$"}, "repeat_last": true, "steps": [` + strings.Repeat(call, 4) +
+		`{"text": "` + strings.Repeat("on and ", 500) + `on", "pace_ms": 20}]},`
 	return strings.Replace(sonnytest.Script, `"scripts": [`, `"scripts": [`+entry, 1)
 }

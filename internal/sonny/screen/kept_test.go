@@ -114,6 +114,7 @@ func TestMemoryIsEdited(t *testing.T) {
 		if text := fact(); !strings.Contains(text, "It is 8080.") || !strings.Contains(text, "name: port") {
 			t.Errorf("the file is\n%s", text)
 		}
+		footer(s, "· main")
 		sonnytest.Golden(t, "memory-80x24", headless(s.Capture()))
 	})
 

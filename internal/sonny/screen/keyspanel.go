@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -28,10 +29,10 @@ var keyCommands = feature{
 func (a *App) openKeys() {
 	p := &listPanel{title: "keys", hint: []string{"Enter binds it anew", "Backspace the default"}, empty: "no action is called so"}
 	p.right = func() string { return fmt.Sprint(len(a.o.Keys.List())) }
-	p.rows = func(a *App) []listRow { return bindingRows(a.o.Keys.List()) }
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter":     func(a *App, r listRow) bool { a.panel = &bindPanel{action: r.id, back: p}; return false },
-		"backspace": func(a *App, r listRow) bool { a.failing(a.bind(r.id, nil)); return false },
+	p.rows = func(a *App) []lists.Row { return bindingRows(a.o.Keys.List()) }
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter":     func(a *App, r lists.Row) bool { a.panel = &bindPanel{action: r.ID, back: p}; return false },
+		"backspace": func(a *App, r lists.Row) bool { a.failing(a.bind(r.ID, nil)); return false },
 	}
 	a.panel = p
 }
@@ -41,10 +42,10 @@ func (a *App) openKeys() {
 func (a *App) openHelp() {
 	state := a.keyState()
 	p := &listPanel{title: "what works now", hint: []string{"Ctrl+X ? all keys"}, empty: "nothing is called so"}
-	p.rows = func(a *App) []listRow {
-		var rows []listRow
+	p.rows = func(a *App) []lists.Row {
+		var rows []lists.Row
 		for _, r := range bindingRows(a.o.Keys.List()) {
-			b := bindingOf(a.o.Keys.List(), r.id)
+			b := bindingOf(a.o.Keys.List(), r.ID)
 			for _, chord := range b.Chords {
 				if has(a.o.Keys.Find(chord, state, keys.Composer, keys.Transcript, keys.Global), b.Action) {
 					rows = append(rows, r)
@@ -52,9 +53,9 @@ func (a *App) openHelp() {
 				}
 			}
 		}
-		rows = append(rows, listRow{line: text.Of(text.Dim, "commands")})
+		rows = append(rows, lists.Row{Line: text.Of(text.Dim, "commands")})
 		for _, c := range a.commands {
-			rows = append(rows, listRow{id: "/" + c.name, line: text.Join(
+			rows = append(rows, lists.Row{ID: "/" + c.name, Line: text.Join(
 				text.Span{Text: text.Pad("/"+c.name+" "+c.args, 30) + " ", Role: text.Accent}, text.Span{Text: c.does})})
 		}
 		return rows
@@ -80,7 +81,7 @@ func bindingOf(list []keys.Binding, action string) keys.Binding {
 	return keys.Binding{}
 }
 
-func bindingRows(list []keys.Binding) (rows []listRow) {
+func bindingRows(list []keys.Binding) (rows []lists.Row) {
 	for _, b := range list {
 		labels := make([]string, 0, len(b.Chords))
 		for _, c := range b.Chords {
@@ -94,7 +95,7 @@ func bindingRows(list []keys.Binding) (rows []listRow) {
 		if b.Panel != "" {
 			where = b.Panel
 		}
-		rows = append(rows, listRow{id: b.Action, line: text.Join(
+		rows = append(rows, lists.Row{ID: b.Action, Line: text.Join(
 			text.Span{Text: text.Pad(strings.Join(labels, "  "), 30) + " ", Role: text.Accent},
 			text.Span{Text: text.Pad(b.Does, 40) + " "},
 			text.Span{Text: text.Pad(b.Action, 22) + where + own, Role: text.Dim},
@@ -114,7 +115,7 @@ func (p *bindPanel) hints() []string { return []string{"press the new key", "Esc
 
 func (p *bindPanel) view(_ *App, c term.Canvas) {
 	w, _ := c.Size()
-	c.Put(0, 0, titledRule("a key for "+p.action, "", w), w)
+	c.Put(0, 0, text.Titled("a key for "+p.action, "", w), w)
 	c.Put(2, 2, text.Of(text.Plain, "Press the key, or "+keys.Label(keys.LeaderChord)+" and another. "+keys.Label(p.lead)), w-2)
 }
 

@@ -30,19 +30,19 @@ func TestLeavingLosesNothingUnsaid(t *testing.T) {
 		asks  bool
 	}{
 		{"nothing is written", func(*bench) {}, true, false},
-		{"a draft is saved", func(b *bench) { b.composing().e().Type("words") }, false, false},
-		{"a draft cannot be saved", func(b *bench) { b.composing().e().Type("words") }, true, true},
+		{"a draft is saved", func(b *bench) { b.composing().Editor().Type("words") }, false, false},
+		{"a draft cannot be saved", func(b *bench) { b.composing().Editor().Type("words") }, true, true},
 		{"a stash cannot be saved", func(b *bench) {
 			c := b.composing()
-			c.e().Type("words")
-			c.stash.Toggle(c.e())
+			c.Editor().Type("words")
+			c.stash.Toggle(c.Editor())
 		}, true, true},
 		{"what was cleared cannot be saved", func(b *bench) {
-			b.composing().e().Type("words")
+			b.composing().Editor().Type("words")
 			b.cleared(b.composing())
 		}, true, true},
 		{"what was cleared is saved", func(b *bench) {
-			b.composing().e().Type("words")
+			b.composing().Editor().Type("words")
 			b.cleared(b.composing())
 		}, false, false},
 	} {
@@ -76,7 +76,7 @@ func TestWhatIsWrittenAfterTheWarningIsAskedAboutAnew(t *testing.T) {
 	b.keeping.warned, b.keeping.due = true, stopped()
 	b.history.project = "demo"
 	b.composing().file = "demo"
-	b.composing().e().Type("more")
+	b.composing().Editor().Type("more")
 	b.noteChanges()
 	if b.keeping.warned {
 		t.Error("the next Ctrl+D loses what was never asked about")

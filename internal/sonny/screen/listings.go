@@ -6,6 +6,8 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
@@ -26,15 +28,15 @@ var listingCommands = feature{
 }
 
 // described is a row of a name and what it is.
-func described(id, name, from, what string) listRow {
-	return listRow{id: id, line: text.Join(
+func described(id, name, from, what string) lists.Row {
+	return lists.Row{ID: id, Line: text.Join(
 		text.Span{Text: text.Pad(cells.OneLine(name), 28) + " "}, text.Span{Text: text.Pad(cells.OneLine(from), 10) + " ", Role: text.Dim},
 		text.Span{Text: cells.OneLine(what), Role: text.Dim})}
 }
 
 // fixedList is a list that does not change while it is open.
-func fixedList(title, empty string, rows []listRow) *listPanel {
-	return &listPanel{title: title, empty: empty, rows: func(*App) []listRow { return rows }, right: func() string { return fmt.Sprint(len(rows)) }}
+func fixedList(title, empty string, rows []lists.Row) *listPanel {
+	return &listPanel{title: title, empty: empty, rows: func(*App) []lists.Row { return rows }, right: func() string { return fmt.Sprint(len(rows)) }}
 }
 
 func (a *App) openSkills() error {
@@ -42,7 +44,7 @@ func (a *App) openSkills() error {
 	if err != nil {
 		return err
 	}
-	var rows []listRow
+	var rows []lists.Row
 	for _, s := range list {
 		rows = append(rows, described(s.Name, s.Name, s.From, s.Description+s.Error))
 	}
@@ -55,7 +57,7 @@ func (a *App) openRoles() error {
 	if err != nil {
 		return err
 	}
-	var rows []listRow
+	var rows []lists.Row
 	for _, r := range list {
 		rows = append(rows, described(r.Name, r.Name, r.Model, r.Description+r.Error))
 	}
@@ -78,15 +80,15 @@ func (a *App) openThemes(name string) error {
 	}
 	names, now := a.o.Themes()
 	p := &themePanel{was: now, shown: now}
-	p.title, p.empty, p.hint, p.at = "themes", "there are none", []string{"Enter keep"}, now
-	p.rows = func(*App) (rows []listRow) {
+	p.title, p.empty, p.hint, p.At = "themes", "there are none", []string{"Enter keep"}, now
+	p.rows = func(*App) (rows []lists.Row) {
 		for _, n := range names {
-			rows = append(rows, listRow{id: n, line: text.Of(text.Plain, cells.OneLine(n))})
+			rows = append(rows, lists.Row{ID: n, Line: text.Of(text.Plain, cells.OneLine(n))})
 		}
 		return rows
 	}
-	p.listPanel.keys = map[string]func(*App, listRow) bool{
-		"enter": func(a *App, r listRow) bool { p.was = r.id; a.failing(a.keepTheme(r.id)); return true },
+	p.listPanel.keys = map[string]func(*App, lists.Row) bool{
+		"enter": func(a *App, r lists.Row) bool { p.was = r.ID; a.failing(a.keepTheme(r.ID)); return true },
 	}
 	a.panel = p
 	return nil
@@ -96,7 +98,7 @@ func (p *themePanel) key(a *App, k term.Key) bool {
 	closed := p.listPanel.key(a, k)
 	want := p.was
 	if rows := p.shownRows(a); !closed && len(rows) > 0 {
-		want = rows[max(0, p.hand(rows))].id
+		want = rows[max(0, p.Hand(rows))].ID
 	}
 	if want != p.shown {
 		p.shown = want
@@ -107,7 +109,7 @@ func (p *themePanel) key(a *App, k term.Key) bool {
 	return closed
 }
 
-func (p *themePanel) shownRows(a *App) []listRow { return p.listPanel.shown(a) }
+func (p *themePanel) shownRows(a *App) []lists.Row { return p.listPanel.shown(a) }
 
 func (a *App) keepTheme(name string) error {
 	if err := config.Set(a.o.Config, "tui.theme", name); err != nil {
@@ -119,7 +121,8 @@ func (a *App) keepTheme(name string) error {
 	return nil
 }
 
-// setConfig changes a setting. What is not live holds from the next start.
+// setConfig changes a setting. What is live holds at once, and where it is of the terminal
+// itself, that is opened anew.
 func (a *App) setConfig(args string) error {
 	name, value, ok := cutSpace(args)
 	if !ok || a.o.Config == "" {
@@ -128,19 +131,28 @@ func (a *App) setConfig(args string) error {
 	if err := config.Set(a.o.Config, name, value); err != nil {
 		return err
 	}
-	a.notes.say(name + " is set; what does not show at once holds from the next start")
+	if !config.IsLive(name) {
+		a.notes.say(name + " is set, for bots that are made from now on")
+		return nil
+	}
+	a.notes.say(name + " is set")
+	a.readTaste(func() {
+		if a.o.Reopen != "" {
+			a.again, a.quit = a.o.Reopen, true
+		}
+	})
 	return nil
 }
 
 // openStatus says how things stand: the daemon, the session, its tokens.
 func (a *App) openStatus() {
 	p := &listPanel{title: "status", empty: ""}
-	p.rows = func(a *App) (rows []listRow) {
+	p.rows = func(a *App) (rows []lists.Row) {
 		say := func(name, value string) {
-			rows = append(rows, listRow{line: text.Join(text.Span{Text: text.Pad(name, 12), Role: text.Dim}, text.Span{Text: cells.OneLine(value)})})
+			rows = append(rows, lists.Row{Line: text.Join(text.Span{Text: text.Pad(name, 12), Role: text.Dim}, text.Span{Text: cells.OneLine(value)})})
 		}
 		say("sonny", a.o.Version)
-		say("store", tilde(a.o.Store))
+		say("store", human.Path(a.o.Store))
 		if a.lost != nil {
 			say("daemon", "disconnected")
 		}
@@ -150,7 +162,7 @@ func (a *App) openStatus() {
 				running++
 			}
 		}
-		say("working", plural(running, "bot", "bots"))
+		say("working", human.Count(running, "bot", "bots"))
 		b := a.bot()
 		if b == nil {
 			return rows
@@ -159,8 +171,8 @@ func (a *App) openStatus() {
 		say("bot", b.Record.Name+" · "+glyphs[a.state()].word)
 		say("model", b.Record.ModelRef())
 		say("confined", fmt.Sprint(words))
-		say("context", tokens(b.Usage.InputTokens)+" tokens in the newest call, "+tokens(b.Usage.CachedInputTokens)+" of them cached")
-		say("used", tokens(b.Record.InputTokens)+" in, "+tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
+		say("context", human.Tokens(b.Usage.InputTokens)+" tokens in the newest call, "+human.Tokens(b.Usage.CachedInputTokens)+" of them cached")
+		say("used", human.Tokens(b.Record.InputTokens)+" in, "+human.Tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
 		say("turns", a.session.turnWords())
 		return rows
 	}

@@ -7,6 +7,8 @@ import (
 
 	"agent/internal/sonny/memory"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -36,20 +38,20 @@ func (a *App) openMemory(words string) error {
 	}
 	p.name, p.title, p.empty, p.hint = "memory", "memory", "nothing is remembered yet", []string{"e edit", "d remove", "t trust"}
 	p.right = func() string { return fmt.Sprint(len(p.order)) }
-	p.rows = func(*App) []listRow { return p.listed() }
-	p.detail = func(_ *App, r listRow, w int) []text.Line { return p.about(r, w) }
-	p.keys = map[string]func(*App, listRow) bool{
-		"memory_edit":   func(a *App, r listRow) bool { p.edit(a, r); return false },
-		"memory_remove": func(a *App, r listRow) bool { p.remove(r); return false },
-		"memory_trust": func(a *App, r listRow) bool {
-			_, err := p.memory.Trust(p.facts[r.id].scope, p.facts[r.id].Name)
+	p.rows = func(*App) []lists.Row { return p.listed() }
+	p.detail = func(_ *App, r lists.Row, w int) []text.Line { return p.about(r, w) }
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"memory_edit":   func(a *App, r lists.Row) bool { p.edit(a, r); return false },
+		"memory_remove": func(a *App, r lists.Row) bool { p.remove(r); return false },
+		"memory_trust": func(a *App, r lists.Row) bool {
+			_, err := p.memory.Trust(p.facts[r.ID].scope, p.facts[r.ID].Name)
 			p.changed(a, err)
 			return false
 		},
 	}
 	if words != "" {
-		p.filter = &composer{}
-		p.filter.set(words)
+		p.Filter = &edit.Field{}
+		p.Filter.Set(words)
 	}
 	a.panel = p
 	return nil
@@ -79,7 +81,7 @@ func (p *memoryPanel) changed(a *App, err error) {
 	a.failing(p.read(a))
 }
 
-func (p *memoryPanel) listed() (rows []listRow) {
+func (p *memoryPanel) listed() (rows []lists.Row) {
 	for _, k := range p.order {
 		mark := ""
 		if len(k.External) > 0 {
@@ -90,14 +92,14 @@ func (p *memoryPanel) listed() (rows []listRow) {
 	return rows
 }
 
-func (p *memoryPanel) about(r listRow, w int) []text.Line {
-	k := p.facts[r.id]
+func (p *memoryPanel) about(r lists.Row, w int) []text.Line {
+	k := p.facts[r.ID]
 	lines := []text.Line{text.Of(text.Dim, cells.OneLine(k.scope.String()+" · "+k.Type+" · "+k.Source))}
 	return append(lines, text.Wrap([]text.Span{{Text: cells.OneLine(k.Text)}}, text.Frame{Width: w})...)
 }
 
-func (p *memoryPanel) remove(r listRow) {
-	k := p.facts[r.id]
+func (p *memoryPanel) remove(r lists.Row) {
+	k := p.facts[r.ID]
 	p.ask(&question{text: "Forget " + k.Name + "?", yes: func(a *App) {
 		_, err := p.memory.Remove(k.scope, k.Name)
 		p.changed(a, err)
@@ -107,20 +109,20 @@ func (p *memoryPanel) remove(r listRow) {
 // edit has the person's editor change a fact, as its file is written. What it saves is
 // checked as any save is; what is no fact changes nothing, and is there again when the
 // editor is opened next on it.
-func (p *memoryPanel) edit(a *App, r listRow) {
-	k := p.facts[r.id]
+func (p *memoryPanel) edit(a *App, r lists.Row) {
+	k := p.facts[r.ID]
 	argv := a.editor()
 	if len(argv) == 0 {
 		return
 	}
 	was := k.Editable()
-	begun, again := p.failed[r.id]
+	begun, again := p.failed[r.ID]
 	if !again {
 		begun = was
 	}
 	now, err := a.edit(argv, begun)
 	if err != nil || now == strings.TrimSuffix(was, "\n") {
-		delete(p.failed, r.id)
+		delete(p.failed, r.ID)
 		a.failing(err)
 		return
 	}
@@ -128,9 +130,9 @@ func (p *memoryPanel) edit(a *App, r listRow) {
 	if err == nil {
 		_, err = p.memory.Save(k.scope, *draft)
 	}
-	delete(p.failed, r.id)
+	delete(p.failed, r.ID)
 	if err != nil {
-		p.failed[r.id] = now
+		p.failed[r.ID] = now
 		err = fmt.Errorf("%s is as it was, and e goes on with what you wrote: %w", k.Name, err)
 	}
 	p.changed(a, err)

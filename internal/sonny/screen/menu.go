@@ -34,7 +34,7 @@ func (m *menu) close() { *m = menu{shut: m.word} }
 // complete finds out, after a key, whether there is something to complete.
 func (a *App) complete() {
 	m := &a.menu
-	e := a.composing().e()
+	e := a.composing().Editor()
 	word := e.Word()
 	if a.panel != nil || a.answers.focused || !e.AtEnd() && !strings.HasPrefix(word, "@") {
 		*m = menu{}
@@ -47,7 +47,7 @@ func (a *App) complete() {
 	finder := false
 	switch {
 	case e.Mode() == '/':
-		picks = a.commandPicks(a.composing().text())
+		picks = a.commandPicks(a.composing().Text())
 	case strings.HasPrefix(word, "@"):
 		picks, finder = a.find(word[1:]), true
 	}
@@ -91,7 +91,7 @@ func (m *menu) key(a *App, k term.Key) bool {
 func (m *menu) take(a *App) {
 	p := m.picks[m.at]
 	*m = menu{}
-	e := a.composing().e()
+	e := a.composing().Editor()
 	e.Complete(p.insert)
 	m.shut = e.Word()
 }

@@ -9,6 +9,8 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/diff"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -104,18 +106,18 @@ func (a *App) mergePanel(name string, h *homecoming) *listPanel {
 	p := &listPanel{
 		title: "merge " + cells.OneLine(name), hint: []string{"Enter take it"},
 		right: func() string { return fmt.Sprintf("%d commits", h.state.Unmerged) },
-		rows: func(*App) []listRow {
-			var rows []listRow
+		rows: func(*App) []lists.Row {
+			var rows []lists.Row
 			for _, way := range ways {
-				rows = append(rows, listRow{id: way.id, line: text.Of(text.Plain, way.does)})
+				rows = append(rows, lists.Row{ID: way.id, Line: text.Of(text.Plain, way.does)})
 			}
 			return rows
 		},
-		detail: func(_ *App, _ listRow, w int) []text.Line { return h.shown(w) },
+		detail: func(_ *App, _ lists.Row, w int) []text.Line { return h.shown(w) },
 	}
-	p.keys = map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+	p.keys = map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
 		for _, way := range ways {
-			if way.id == r.id {
+			if way.id == r.ID {
 				a.merge(name, h, way.how, way.commit)
 			}
 		}
@@ -141,13 +143,14 @@ func (h *homecoming) shown(w int) (out []text.Line) {
 }
 
 func (a *App) merge(name string, h *homecoming, how lead.MergeStrategy, commit bool) {
+	bots := a.world.Records()
 	do(a, func(ctx context.Context) (struct{}, error) {
 		if commit {
-			if err := h.tree.CommitAll(ctx, "What "+name+" left uncommitted"); err != nil {
+			if err := h.tree.CommitAll(ctx, "What "+name+" left uncommitted", bots); err != nil {
 				return struct{}{}, err
 			}
 		}
-		return struct{}{}, h.tree.Merge(ctx, how)
+		return struct{}{}, h.tree.Merge(ctx, how, bots)
 	}, func(_ struct{}, err error) {
 		a.readBranch()
 		if err != nil {
@@ -189,9 +192,9 @@ func (a *App) askRemove(p *listPanel, name string, h *homecoming) {
 }
 
 func (a *App) askFolder(p *listPanel, name string, h *homecoming) {
-	q := &question{text: "Remove its worktree " + tilde(h.tree.Tree.Top) + " too?", yes: func(a *App) { a.askBranch(p, name, h) }}
+	q := &question{text: "Remove its worktree " + human.Path(h.tree.Tree.Top) + " too?", yes: func(a *App) { a.askBranch(p, name, h) }}
 	if n := len(h.state.Uncommitted); n > 0 {
-		q.text += fmt.Sprintf(" %s there would be lost: type %s.", plural(n, "uncommitted path", "uncommitted paths"), name)
+		q.text += fmt.Sprintf(" %s there would be lost: type %s.", human.Count(n, "uncommitted path", "uncommitted paths"), name)
 		q.want = name
 	}
 	p.ask(q)
@@ -204,7 +207,7 @@ func (a *App) askBranch(p *listPanel, name string, h *homecoming) {
 		yes: func(a *App) { a.takeAway(name, h, h.tree.Remove) },
 	}
 	if n := h.state.Unmerged; n > 0 {
-		q.text += fmt.Sprintf(" %s would be lost: type %s.", plural(n, "unmerged commit", "unmerged commits"), name)
+		q.text += fmt.Sprintf(" %s would be lost: type %s.", human.Count(n, "unmerged commit", "unmerged commits"), name)
 		q.want = name
 	}
 	p.ask(q)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -43,21 +44,21 @@ func (a *App) pickModel(send string) {
 		now = a.start.model
 	}
 	a.panel = &listPanel{
-		title: "models", at: now, hint: []string{"Enter take it"},
+		title: "models", List: lists.List{At: now}, hint: []string{"Enter take it"},
 		empty: "no models: sonny models --discover asks the providers",
-		rows: func(a *App) []listRow {
-			var rows []listRow
+		rows: func(a *App) []lists.Row {
+			var rows []lists.Row
 			for _, m := range a.o.Models {
 				line := text.Join(text.Span{Text: m})
 				if m == suggested {
 					line.Spans = append(line.Spans, text.Span{Text: "  suggested", Role: text.Accent})
 				}
-				rows = append(rows, listRow{id: m, line: line})
+				rows = append(rows, lists.Row{ID: m, Line: line})
 			}
 			return rows
 		},
-		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
-			if err := a.setModel(r.id); err != nil {
+		keys: map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
+			if err := a.setModel(r.ID); err != nil {
 				a.notes.fail(err)
 				return true
 			}

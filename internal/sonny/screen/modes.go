@@ -9,6 +9,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/memory"
+	"agent/internal/sonny/screen/human"
 	"agent/protocol"
 )
 
@@ -32,7 +33,7 @@ var typedModes = feature{
 
 // after is what was typed after the character of a mode.
 func (c *composer) after() string {
-	return strings.TrimSpace(strings.TrimLeft(c.text(), "!#&/"))
+	return strings.TrimSpace(strings.TrimLeft(c.Text(), "!#&/"))
 }
 
 // intent says what Enter would do with a text that is no message; "" for a message.
@@ -41,12 +42,12 @@ func (a *App) intent(c *composer) string {
 	if words == "" {
 		return ""
 	}
-	switch c.e().Mode() {
+	switch c.Editor().Mode() {
 	case '!':
 		if !a.o.Bang {
 			return ""
 		}
-		return "runs as you, in " + tilde(a.workspace(a.at())) + ", outside any bot"
+		return "runs as you, in " + human.Path(a.workspace(a.at())) + ", outside any bot"
 	case '#':
 		return "saves the fact " + slug(words, maxFactName) + " for " + a.factScope().String()
 	case '&':
@@ -117,7 +118,7 @@ func (a *App) putFact(c *composer, scope memory.Scope, name, words string) {
 		kind = "user"
 	}
 	d := memory.Draft{Name: name, Type: kind, Description: strings.ToValidUTF8(first[:min(len(first), maxDescription)], ""), Source: "the person", Text: words}
-	n := c.e().Changes()
+	n := c.Editor().Changes()
 	do(a, func(context.Context) (*memory.Saved, error) {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -129,8 +130,8 @@ func (a *App) putFact(c *composer, scope memory.Scope, name, words string) {
 			a.notes.fail(err)
 			return
 		}
-		if c.e().Changes() == n {
-			c.e().Sent()
+		if c.Editor().Changes() == n {
+			c.Editor().Sent()
 		}
 		a.notes.say("saved the fact " + saved.Name + " for " + saved.Scope.String())
 	})
@@ -162,7 +163,7 @@ func (a *App) startTyped() {
 		a.notes.fail(err)
 		return
 	}
-	a.gone(c, messageOf(c.e().Draft()))
+	a.gone(c, messageOf(c.Editor().Draft()))
 }
 
 // TaskPlan is a task as it will be started.
@@ -205,7 +206,7 @@ func (a *App) startTask(bot, brief string) error {
 
 // taskBack gives a brief back as it was typed.
 func (a *App) taskBack(s *session, brief string) {
-	e := s.compose.e()
+	e := s.compose.Editor()
 	if !e.Empty() {
 		a.giveBack(s, textMessage(brief))
 		return

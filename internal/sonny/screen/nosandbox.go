@@ -2,6 +2,7 @@ package screen
 
 import (
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -11,17 +12,17 @@ import (
 func (a *App) noSandbox(err error) {
 	a.panel = &listPanel{
 		title: "sandbox_unavailable", hint: []string{"Enter take it"},
-		rows: func(*App) []listRow {
-			return []listRow{
-				{id: "again", line: text.Of(text.Plain, "check again")},
-				{id: "ask", line: text.Of(text.Plain, "ask me for every call, no sandbox")},
+		rows: func(*App) []lists.Row {
+			return []lists.Row{
+				{ID: "again", Line: text.Of(text.Plain, "check again")},
+				{ID: "ask", Line: text.Of(text.Plain, "ask me for every call, no sandbox")},
 			}
 		},
-		detail: func(_ *App, _ listRow, w int) []text.Line {
+		detail: func(_ *App, _ lists.Row, w int) []text.Line {
 			return text.Wrap([]text.Span{{Text: err.Error(), Role: text.Fail}}, text.Frame{Width: w})
 		},
-		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
-			if r.id == "again" {
+		keys: map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
+			if r.ID == "again" {
 				a.panel = nil
 				a.send(delivery{})
 				return true

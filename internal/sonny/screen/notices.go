@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -28,15 +29,15 @@ var noticeCommands = feature{
 	}}},
 }
 
-func (a *App) noticeRows() []listRow {
-	var rows []listRow
+func (a *App) noticeRows() []lists.Row {
+	var rows []lists.Row
 	for i := len(a.notes.list) - 1; i >= 0; i-- {
 		n := a.notes.list[i]
 		role := text.Plain
 		if n.fail {
 			role = text.Fail
 		}
-		rows = append(rows, listRow{id: n.at.String(), line: text.Join(
+		rows = append(rows, lists.Row{ID: n.at.String(), Line: text.Join(
 			text.Span{Text: n.at.Format("15:04:05  "), Role: text.Dim}, text.Span{Text: cells.OneLine(n.line), Role: role})})
 	}
 	return rows

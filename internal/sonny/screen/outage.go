@@ -12,7 +12,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/decide"
 	"agent/protocol"
 )
 
@@ -26,7 +26,8 @@ const maxUnreviewed = 2
 // judging watches how the automatic approver does.
 type judging struct {
 	unreviewed map[string]int // in a row, by bot
-	down       bool           // its tag is not served
+	down       bool           // its tag was not served when it was looked at last
+	looking    bool           // whether it is served again
 }
 
 // judgeWatch shows the breaker and outages of the approver (sonny.md 4).
@@ -56,7 +57,21 @@ func (j *judging) hear(a *App, b *live.Bot, e *protocol.Event) {
 		}
 	case protocol.KindTurnFinished:
 		j.ended(a, b, e)
+		j.look(a)
 	}
+}
+
+// look sees at the end of a turn whether the tag is served again, where it was not: until
+// then the footer says so.
+func (j *judging) look(a *App) {
+	if !j.down || j.looking {
+		return
+	}
+	j.looking = true
+	do(a, a.approverServed, func(served bool, err error) {
+		j.looking = false
+		j.down = j.down && (err != nil || !served)
+	})
 }
 
 // verdicts counts those in a row that were none.
@@ -69,7 +84,7 @@ func (j *judging) verdicts(a *App, b *live.Bot, list []protocol.Verdict) {
 			j.unreviewed = map[string]int{}
 		}
 		if v.By != nil && !cells.Unreviewed(v.Reason) {
-			j.unreviewed[b.Record.Name] = 0
+			j.unreviewed[b.Record.Name], j.down = 0, false
 			continue
 		}
 		if j.unreviewed[b.Record.Name]++; j.unreviewed[b.Record.Name] == maxUnreviewed {
@@ -96,19 +111,17 @@ func (j *judging) ended(a *App, b *live.Bot, e *protocol.Event) {
 	}
 }
 
-// stop offers the ways on after the approver stopped a turn, or does not answer. It
-// decides nothing about a call.
+// stop is a stop in the panel.
 type stop struct {
-	name, words, detail string
-	at                  time.Time
-	log                 string // the approver's last line
+	decide.Stop
+	at time.Time
 }
 
 func stopID(bot string) string { return "stop " + bot }
 
 // stopped puts the panel up, in place of one that was there.
 func (a *App) stopped(b *live.Bot, words, detail string, outage bool) {
-	q := &stop{name: b.Record.Name, words: words, detail: detail, at: a.o.Now()}
+	q := &stop{Stop: decide.Stop{Bot: b.Record.Name, Words: words, Detail: detail}, at: a.o.Now()}
 	a.answers.drop(a, q.id(), "")
 	a.answers.add(a, q)
 	if !outage {
@@ -118,31 +131,17 @@ func (a *App) stopped(b *live.Bot, words, detail string, outage bool) {
 		if err != nil {
 			line = err.Error()
 		}
-		q.log = line
+		q.Log = line
 	})
 }
 
-func (q *stop) id() string       { return stopID(q.name) }
-func (q *stop) bot() string      { return q.name }
+func (q *stop) id() string       { return stopID(q.Bot) }
+func (q *stop) bot() string      { return q.Bot }
 func (q *stop) since() time.Time { return q.at }
 
-func (q *stop) sheet(a *App, w int, _ bool) sheet {
-	s := sheet{title: q.name + ": " + q.words}
-	if q.detail != "" && q.detail != q.words {
-		s.body = append(s.body, quoted("", q.detail, text.Plain, w)...)
-	}
-	if q.log != "" {
-		s.body = append(s.body, quoted("its log: ", q.log, text.Dim, w)...)
-	}
-	if a.manualOffered(q.name) {
-		s.choices = append(s.choices, plainChoice(1, "switch to manual"))
-	}
-	b := a.world.Bot(q.name)
-	if b != nil && b.Turn == 0 {
-		s.choices = append(s.choices, plainChoice(2, "continue"))
-	}
-	s.hints = []string{"1–2 decide"}
-	return s
+func (q *stop) sheet(a *App, w int, _ bool) decide.Sheet {
+	b := a.world.Bot(q.Bot)
+	return q.Sheet(a.judged(q.Bot), b != nil && b.Turn == 0, w)
 }
 
 func (q *stop) pick(a *App, n int, _ string) {
@@ -151,7 +150,7 @@ func (q *stop) pick(a *App, n int, _ string) {
 	switch {
 	case n == 1:
 		a.setRow(lead.Manual)
-	case n == 2 && s != nil && s.bot == q.name:
+	case n == 2 && s != nil && s.bot == q.Bot:
 		a.queueText(s, "Continue.")
 	}
 }
@@ -198,7 +197,7 @@ func (a *App) checkApprover(ctx context.Context, bot string) (down bool, err err
 		return false, err
 	}
 	stats, err := a.client().Stats(ctx)
-	if err != nil || slices.Contains(stats.Approvers, string(lead.Auto)) {
+	if err != nil || judges(stats) {
 		return false, err
 	}
 	if !slices.ContainsFunc(stats.Companions, func(c protocol.Companion) bool { return c.Name == approverName }) {
@@ -209,3 +208,11 @@ func (a *App) checkApprover(ctx context.Context, bot string) (down bool, err err
 	}
 	return true, nil
 }
+
+// approverServed is whether somebody judges now for the rows of tag auto.
+func (a *App) approverServed(ctx context.Context) (bool, error) {
+	stats, err := a.client().Stats(ctx)
+	return err == nil && judges(stats), err
+}
+
+func judges(stats *protocol.Stats) bool { return slices.Contains(stats.Approvers, string(lead.Auto)) }

@@ -7,7 +7,9 @@ import (
 
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -19,7 +21,7 @@ const PasteTooLarge protocol.Code = "paste_too_large"
 // pasteKeys are what can be done with a long paste.
 var pasteKeys = feature{
 	actions: map[string]func(*App){"expand_paste": func(a *App) {
-		if !a.composing().e().Expand(true) {
+		if !a.composing().Editor().Expand(true) {
 			a.notes.say("there is no paste to expand")
 		}
 	}},
@@ -32,16 +34,16 @@ func (a *App) paste(p term.Paste) {
 		a.notes.say(fmt.Sprintf("the paste was longer than %d MiB; its end is missing", term.MaxPaste>>20))
 	}
 	if paths := picturePaths(p.Text); len(paths) > 0 {
-		a.attach(paths, func() { a.composing().e().Paste(p.Text) })
+		a.attach(paths, func() { a.composing().Editor().Paste(p.Text) })
 		return
 	}
-	a.composing().e().Paste(p.Text)
+	a.composing().Editor().Paste(p.Text)
 }
 
 // tooLarge offers to save the pastes of a message that is longer than the daemon takes.
 func (a *App) tooLarge(c *composer, size int) {
 	name := "its long pastes"
-	if !hasPaste(c.e().Draft()) {
+	if !hasPaste(c.Editor().Draft()) {
 		name = "it"
 	}
 	a.panel = &askPanel{
@@ -65,8 +67,8 @@ func hasPaste(d edit.Draft) bool {
 
 // savePastes puts the pastes of a message into files, names them in it, and sends it.
 func (a *App) savePastes(c *composer) {
-	d, at := c.e().Draft(), a.o.Now()
-	n := c.e().Changes()
+	d, at := c.Editor().Draft(), a.o.Now()
+	n := c.Editor().Changes()
 	do(a, func(context.Context) (edit.Draft, error) {
 		return inFiles(d, func(s string) (string, error) { return pen.SavePaste(a.o.Kept, s, at) })
 	},
@@ -74,10 +76,10 @@ func (a *App) savePastes(c *composer) {
 			switch {
 			case err != nil:
 				a.notes.fail(fmt.Errorf("%s: the paste was not saved: %w", PasteTooLarge, err))
-			case c.e().Changes() != n:
+			case c.Editor().Changes() != n:
 				a.notes.say("the message was changed meanwhile; Enter asks again")
 			default:
-				c.e().SetDraft(d)
+				c.Editor().SetDraft(d)
 				a.send(delivery{})
 			}
 		})
@@ -105,7 +107,7 @@ func inFiles(d edit.Draft, save func(string) (string, error)) (edit.Draft, error
 			return d, err
 		}
 		lines := strings.Count(strings.TrimSuffix(p.Chip.Text, "\n"), "\n") + 1
-		out.Parts = append(out.Parts, edit.Part{Text: fmt.Sprintf(" (what I pasted, %s, is in the file %s) ", plural(lines, "line", "lines"), path)})
+		out.Parts = append(out.Parts, edit.Part{Text: fmt.Sprintf(" (what I pasted, %s, is in the file %s) ", human.Count(lines, "line", "lines"), path)})
 	}
 	return out, nil
 }
@@ -124,7 +126,7 @@ func (p *askPanel) hints() []string { return []string{"Enter yes", "Esc no"} }
 
 func (p *askPanel) view(a *App, c term.Canvas) {
 	w, h := c.Size()
-	c.Put(0, 0, titledRule(p.title, "", w), w)
+	c.Put(0, 0, text.Titled(p.title, "", w), w)
 	rows := p.rows(w)
 	for i, line := range rows {
 		switch y := i + 2; {
@@ -138,17 +140,14 @@ func (p *askPanel) view(a *App, c term.Canvas) {
 
 func (p *askPanel) rows(w int) (out []text.Line) {
 	for _, s := range p.lines {
-		for _, row := range rowsIn(s) {
-			out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: indent2, Rest: indent2})...)
+		for row := range strings.SplitSeq(strings.TrimRight(s, "\n"), "\n") {
+			out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: text.Indent(2), Rest: text.Indent(2)})...)
 		}
 	}
 	if p.text == "" {
 		return out
 	}
-	for _, row := range rowsIn(p.text) {
-		out = append(out, text.Wrap([]text.Span{{Text: cells.OneLine(row)}}, text.Frame{Width: max(10, w-2), First: barred, Rest: barred})...)
-	}
-	return out
+	return append(out, decide.Barred(p.text, w)...)
 }
 
 func (p *askPanel) key(a *App, k term.Key) bool {

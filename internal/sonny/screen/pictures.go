@@ -124,7 +124,7 @@ func (a *App) attach(paths []string, instead func()) {
 
 // fits reports whether so many pictures may still be added, and says where not.
 func (a *App) fits(c *composer, n int) bool {
-	_, pictures := c.e().Draft().Message()
+	_, pictures := c.Editor().Draft().Message()
 	if len(pictures)+c.reading+n <= protocol.MaxPictures {
 		return true
 	}
@@ -135,8 +135,8 @@ func (a *App) fits(c *composer, n int) bool {
 // add puts pictures at the caret.
 func (c *composer) add(list []*pen.Picture) {
 	for _, p := range list {
-		_, there := c.e().Draft().Message()
-		c.e().AddChip(edit.Chip{Kind: edit.PictureChip, Label: p.Label(len(there) + 1), Path: p.Path})
+		_, there := c.Editor().Draft().Message()
+		c.Editor().AddChip(edit.Chip{Kind: edit.PictureChip, Label: p.Label(len(there) + 1), Path: p.Path})
 	}
 }
 

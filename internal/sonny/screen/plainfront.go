@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/plain"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -22,11 +23,7 @@ const (
 	stateEvery = 10 * time.Second // changes of state are printed that often at most
 	spokenPast = 12               // entries of an older history that are printed as it opens
 	moreOfPast = 40               // and those that are asked for, at a time
-	wideRow    = 400              // cells that a row of the screen is laid out for, to be read as a sentence
 )
-
-// firstLine begins the first line of the plain mode.
-const firstLine = "plain mode, because "
 
 // plainFront says what happens in lines (sonny.md 14). Everything that a panel shows is
 // a list here, answered by its numbers.
@@ -86,7 +83,7 @@ func (f *plainFront) due(a *App) time.Time {
 // draw prints what there is to say since it was called last.
 func (f *plainFront) draw(a *App) {
 	if f.why != "" {
-		f.con.Print(firstLine + f.why)
+		f.con.Print(plain.Because + f.why)
 		f.why = ""
 	}
 	f.sayLink(a)
@@ -168,7 +165,7 @@ func (f *plainFront) earlier(most int, asked bool) {
 	from := max(0, n-most)
 	switch {
 	case from > 0:
-		f.con.Print(fmt.Sprintf(`%s: %s before these are not printed. type "show earlier" for some of them.`, plain.Notice, plural(from, "entry", "entries")))
+		f.con.Print(fmt.Sprintf(`%s: %s before these are not printed. type "show earlier" for some of them.`, plain.Notice, human.Count(from, "entry", "entries")))
 	case asked && n == 0:
 		f.con.Print(plain.Notice + ": all that is loaded was printed. agent history prints the whole of it.")
 	}
@@ -187,33 +184,9 @@ func (f *plainFront) sayStart(a *App) {
 	if a.start == nil {
 		return
 	}
-	for _, row := range a.start.news(a, wideRow, f.summary) {
-		f.con.Print(plain.Notice + ": " + spoken(row.String()))
+	for _, row := range a.start.news(a, plain.Wide, f.summary) {
+		f.con.Print(plain.Notice + ": " + plain.Row(row.String()))
 	}
-}
-
-// rowsOf are the rows of a frame that hold something, for lines: columns are set apart
-// by a comma rather than by blanks.
-func rowsOf(f *term.Frame) (out []string) {
-	_, h := f.Size()
-	for y := range h {
-		if row := spoken(f.Row(y)); row != "" {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
-// spoken is a row of columns as a sentence.
-func spoken(row string) string {
-	var parts []string
-	for part := range strings.SplitSeq(row, "  ") {
-		part = strings.Trim(part, " ─▎│")
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.ReplaceAll(strings.Join(parts, ", "), " · ", ", ")
 }
 
 // sayPieces prints what has become final of the transcript.
@@ -303,7 +276,7 @@ func (f *plainFront) takeBack(a *App) {
 	if a.panel != nil || a.start != nil && a.start.making {
 		return
 	}
-	if now := a.composing().text(); now != "" && now != f.was && now != f.con.Text() {
+	if now := a.composing().Text(); now != "" && now != f.was && now != f.con.Text() {
 		f.con.Drop()
 		f.con.Restore(now)
 		if i := slices.Index(f.sent, now); i >= 0 {
@@ -316,8 +289,8 @@ func (f *plainFront) takeBack(a *App) {
 // keep has the composer hold what the line holds, so that it is kept as a draft is.
 func (f *plainFront) keep(a *App) {
 	f.was = f.con.Text()
-	if c := a.composing(); c.text() != f.was {
-		c.set(f.was)
+	if c := a.composing(); c.Text() != f.was {
+		c.Set(f.was)
 	}
 }
 
@@ -326,20 +299,12 @@ func (f *plainFront) input(a *App, e term.Event) bool {
 	case term.Closed:
 		return false
 	case term.Paste:
-		f.con.Paste(cleaned(e.Text))
+		f.con.Paste(edit.Pasted(e.Text))
 		f.typed(a)
 	case term.Key:
 		f.key(a, e)
 	}
 	return !a.quit
-}
-
-// cleaned is a paste as the composer takes it.
-func cleaned(s string) string {
-	ed := edit.New()
-	ed.Paste(s)
-	text, _ := ed.Message()
-	return text
 }
 
 // typed notes that the person is at work.
@@ -362,7 +327,7 @@ func (f *plainFront) key(a *App, k term.Key) {
 			f.keep(a)
 			return
 		}
-		a.composing().clear()
+		a.composing().Clear()
 		a.ctrlC(leaving)
 	case k.Name == "ctrl+z":
 		f.con.Newline()
@@ -404,7 +369,7 @@ func (f *plainFront) chord(a *App, k term.Key) bool {
 
 // line does what a line says that Enter has finished.
 func (f *plainFront) line(a *App, done plain.Typed) {
-	a.composing().clear()
+	a.composing().Clear()
 	f.was = ""
 	switch {
 	case a.panel != nil:
@@ -443,7 +408,7 @@ func (f *plainFront) send(a *App, line string) {
 	if !isCommand {
 		f.echoes(line)
 	}
-	if e := a.composing().e(); isCommand && !strings.Contains(line, "\n") {
+	if e := a.composing().Editor(); isCommand && !strings.Contains(line, "\n") {
 		e.Type(line[:1]) // typed first, it is a command
 		e.Type(line[1:])
 	} else {

@@ -7,6 +7,8 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/sonny/plain"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
 )
 
@@ -52,16 +54,16 @@ func panelLines(a *App) []string {
 	switch p := a.panel.(type) {
 	case *inputPanel:
 		out := []string{plain.Needs + ": " + termsafe.OneLine(p.title) + ". type it, then Enter. an empty line leaves it as it is."}
-		if text := p.field.text(); text != "" {
+		if text := p.field.Text(); text != "" {
 			out = append(out, "  now: "+termsafe.OneLine(text))
 		}
 		return out
 	case lister:
 		return listLines(a, p.asList())
 	}
-	frame := term.NewFrame(wideRow, 60)
+	frame := term.NewFrame(plain.Wide, 60)
 	a.panel.view(a, frame.All())
-	out := plain.Labelled("panel", strings.Join(rowsOf(frame), "\n"))
+	out := plain.Labelled("panel", strings.Join(plain.Rows(frame), "\n"))
 	return append(out, "  keys: "+strings.Join(a.panel.hints(), ", ")+". type a key's name, then Enter. an empty line closes.")
 }
 
@@ -75,17 +77,17 @@ func listLines(a *App, p *listPanel) []string {
 		return append(out, "  type y for yes, then Enter. an empty line means no.")
 	}
 	out := []string{"list: " + termsafe.OneLine(p.title)}
-	if p.filter != nil && !p.filter.empty() {
-		out[0] += ", those with " + termsafe.OneLine(p.filter.text())
+	if p.Filter != nil && !p.Filter.Empty() {
+		out[0] += ", those with " + termsafe.OneLine(p.Filter.Text())
 	}
 	n := 0
 	for _, r := range p.shown(a) {
-		if r.id == "" {
-			out = append(out, "  "+spoken(r.line.String()))
+		if r.ID == "" {
+			out = append(out, "  "+plain.Row(r.Line.String()))
 			continue
 		}
 		n++
-		out = append(out, fmt.Sprintf("  %d %s", n, spoken(r.line.String())))
+		out = append(out, fmt.Sprintf("  %d %s", n, plain.Row(r.Line.String())))
 	}
 	if n == 0 {
 		return append(out, "  "+p.without(), "an empty line closes.")
@@ -119,7 +121,7 @@ func (p *spokenPanel) line(a *App, line string) {
 	}
 	switch at := a.panel.(type) {
 	case *inputPanel:
-		at.field.set(line)
+		at.field.Set(line)
 		p.press(a, term.Key{Name: name("enter", line == "")})
 	case lister:
 		p.listLine(a, at.asList(), line)
@@ -149,7 +151,7 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 		case line == "":
 			p.press(a, term.Key{Name: "esc"})
 		case q.want != "":
-			q.typed.set(line)
+			q.typed.Set(line)
 			p.press(a, term.Key{Name: "enter"})
 		default:
 			p.press(a, term.Key{Name: strings.ToLower(line[:1])})
@@ -157,11 +159,11 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 		return
 	}
 	if filter, ok := strings.CutPrefix(line, "/"); ok {
-		l.filter, l.typing = &composer{}, false
-		l.filter.set(strings.TrimSpace(filter))
+		l.Filter, l.Typing = &edit.Field{}, false
+		l.Filter.Set(strings.TrimSpace(filter))
 		return
 	}
-	l.typing = false
+	l.Typing = false
 	key, number := "enter", line
 	if first, rest, two := strings.Cut(line, " "); two {
 		key, number = first, strings.TrimSpace(rest)
@@ -170,10 +172,10 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 	}
 	switch row, ok := numberedRow(l.shown(a), number); {
 	case line == "":
-		l.filter = nil
+		l.Filter = nil
 		p.press(a, term.Key{Name: "esc"})
 	case ok:
-		l.at = row.id
+		l.At = row.ID
 		p.press(a, term.Key{Name: key})
 	case number == "":
 		p.press(a, term.Key{Name: key})
@@ -183,18 +185,18 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 }
 
 // numberedRow is the row that a number stands before.
-func numberedRow(rows []listRow, number string) (listRow, bool) {
+func numberedRow(rows []lists.Row, number string) (lists.Row, bool) {
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 {
-		return listRow{}, false
+		return lists.Row{}, false
 	}
 	for _, r := range rows {
-		if r.id == "" {
+		if r.ID == "" {
 			continue
 		}
 		if n--; n == 0 {
 			return r, true
 		}
 	}
-	return listRow{}, false
+	return lists.Row{}, false
 }

@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/host/plans"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -35,7 +36,7 @@ func (a *App) openPlan() error {
 	}
 	p := &planPanel{bot: s.id}
 	p.title, p.waits, p.empty = "plan of "+cells.OneLine(s.bot), "reading…", "it has no plan"
-	p.rows = func(*App) []listRow { return p.listed() }
+	p.rows = func(*App) []lists.Row { return p.listed() }
 	p.right = p.progress
 	a.panel = p
 	p.read(a)
@@ -64,7 +65,7 @@ func (p *planPanel) progress() string {
 // stepMarks are the states of steps, as they are written before them.
 var stepMarks = map[string]string{plans.Done: "[x]", plans.Doing: "[>]", plans.Todo: "[ ]"}
 
-func (p *planPanel) listed() (rows []listRow) {
+func (p *planPanel) listed() (rows []lists.Row) {
 	for i, s := range p.steps {
 		role := text.Plain
 		switch s.State {
@@ -73,7 +74,7 @@ func (p *planPanel) listed() (rows []listRow) {
 		case plans.Doing:
 			role = text.Run
 		}
-		rows = append(rows, listRow{id: fmt.Sprint(i), line: text.Of(role, stepMarks[s.State]+" "+cells.OneLine(s.Text))})
+		rows = append(rows, lists.Row{ID: fmt.Sprint(i), Line: text.Of(role, stepMarks[s.State]+" "+cells.OneLine(s.Text))})
 	}
 	return rows
 }

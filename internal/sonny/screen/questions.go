@@ -9,34 +9,13 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/notify"
-	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/decide"
 	"agent/protocol"
 )
 
 // Questions are those that bots ask the person (sonny.md 9.4), as the tool host keeps
 // them: the open ones of all bots.
-type Questions func(ctx context.Context) ([]Question, error)
-
-// Question is one of them.
-type Question struct {
-	ID        string
-	Bot       string
-	Text      string
-	Choices   []string // at most four
-	Multiple  bool     // several may be taken
-	FreeText  bool     // an answer in own words is possible
-	Announced time.Time
-	// Answer gives the reply. It may be called once, beside the loop.
-	Answer func(Reply) error
-}
-
-// Reply is what the person said: choices, words, or that they will not say now.
-type Reply struct {
-	Choices []string
-	Text    string
-	NotNow  bool
-}
+type Questions func(ctx context.Context) ([]decide.Question, error)
 
 // questionWatch reads the open questions when they may have changed.
 var questionWatch = feature{
@@ -59,8 +38,8 @@ func (a *App) readQuestions() {
 		return
 	}
 	a.reading = true
-	do(a, func(ctx context.Context) ([]Question, error) { return a.o.Questions(ctx) },
-		func(list []Question, err error) {
+	do(a, func(ctx context.Context) ([]decide.Question, error) { return a.o.Questions(ctx) },
+		func(list []decide.Question, err error) {
 			a.reading = false
 			if err == nil {
 				a.asked(list)
@@ -73,7 +52,7 @@ func (a *App) readQuestions() {
 }
 
 // asked takes the questions that are open now.
-func (a *App) asked(list []Question) {
+func (a *App) asked(list []decide.Question) {
 	p := &a.answers
 	open := map[string]int{}
 	for _, q := range list {
@@ -86,7 +65,7 @@ func (a *App) asked(list []Question) {
 	}
 	for _, old := range slices.Clone(p.list) {
 		q, is := old.(*personAsked)
-		if is && !slices.ContainsFunc(list, func(n Question) bool { return n.ID == q.q.ID }) {
+		if is && !slices.ContainsFunc(list, func(n decide.Question) bool { return n.ID == q.q.ID }) {
 			p.drop(a, q.id(), "answered elsewhere")
 		}
 	}
@@ -105,7 +84,7 @@ func questionID(id string) string { return "question " + id }
 
 // personAsked is a question in the panel.
 type personAsked struct {
-	q      Question
+	q      decide.Question
 	marked []string // of several that may be taken
 }
 
@@ -113,33 +92,14 @@ func (q *personAsked) id() string       { return questionID(q.q.ID) }
 func (q *personAsked) bot() string      { return q.q.Bot }
 func (q *personAsked) since() time.Time { return q.q.Announced }
 
-func (q *personAsked) sheet(_ *App, w int, whole bool) sheet {
-	s := sheet{title: q.q.Bot + " asks you", hints: []string{"1–9 answer", "↑↓ Enter"}}
-	s.body = part{"it says:", rowsIn(q.q.Text)}.lines(w, whole)
-	n := 0
-	for _, c := range q.q.Choices {
-		n++
-		label := cells.OneLine(c)
-		if slices.Contains(q.marked, c) {
-			label = "✔ " + label
-		}
-		s.choices = append(s.choices, plainChoice(n, label))
-	}
-	if q.q.Multiple {
-		n++
-		s.choices = append(s.choices, plainChoice(n, "answer with the marked"))
-	}
-	if q.q.FreeText {
-		n++
-		s.choices = append(s.choices, choice{n: n, label: text.Of(text.Plain, "say it in your own words"), words: "answer"})
-	}
-	return s
+func (q *personAsked) sheet(_ *App, w int, whole bool) decide.Sheet {
+	return q.q.Sheet(q.marked, w, whole)
 }
 
 func (q *personAsked) pick(a *App, n int, words string) {
 	switch choices := len(q.q.Choices); {
 	case n <= choices && !q.q.Multiple:
-		a.reply(q, Reply{Choices: []string{q.q.Choices[n-1]}})
+		a.reply(q, decide.Reply{Choices: []string{q.q.Choices[n-1]}})
 	case n <= choices:
 		q.toggle(q.q.Choices[n-1])
 	case q.q.Multiple && n == choices+1:
@@ -147,11 +107,11 @@ func (q *personAsked) pick(a *App, n int, words string) {
 			a.notes.say("mark at least one")
 			return
 		}
-		a.reply(q, Reply{Choices: q.marked})
+		a.reply(q, decide.Reply{Choices: q.marked})
 	case strings.TrimSpace(words) == "":
 		a.notes.say("nothing was written")
 	default:
-		a.reply(q, Reply{Choices: q.marked, Text: words})
+		a.reply(q, decide.Reply{Choices: q.marked, Text: words})
 	}
 }
 
@@ -167,12 +127,12 @@ func (q *personAsked) own(*App, string) {}
 
 // leave answers that the person will not say now.
 func (q *personAsked) leave(a *App) bool {
-	a.reply(q, Reply{NotNow: true})
+	a.reply(q, decide.Reply{NotNow: true})
 	return true
 }
 
 // reply gives the answer. Where that fails the question comes again.
-func (a *App) reply(q *personAsked, r Reply) {
+func (a *App) reply(q *personAsked, r decide.Reply) {
 	if a.replied == nil {
 		a.replied = map[string]bool{}
 	}

@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -166,8 +167,8 @@ func (a *App) editQueued(s *session, n int) {
 		return
 	}
 	a.takeOut(s, n, func(out []message) []message {
-		s.editing = &lineEdit{number: n, out: out, before: s.compose.e().Draft()}
-		s.compose.e().SetDraft(out[0].draft)
+		s.editing = &lineEdit{number: n, out: out, before: s.compose.Editor().Draft()}
+		s.compose.Editor().SetDraft(out[0].draft)
 		return nil
 	})
 }
@@ -184,7 +185,7 @@ func (a *App) editHeld(s *session) {
 // withheld. An empty one is dropped.
 func (a *App) edited() {
 	s := a.at()
-	m := messageOf(s.compose.e().Draft())
+	m := messageOf(s.compose.Editor().Draft())
 	if !m.empty() && !a.goes(&s.compose, m) {
 		return
 	}
@@ -203,9 +204,9 @@ func (a *App) unedited(s *session) { a.endEdit(s, s.editing.out) }
 func (a *App) endEdit(s *session, list []message) {
 	before := s.editing.before
 	s.editing = nil
-	s.compose.e().Sent()
+	s.compose.Editor().Sent()
 	if !before.Empty() {
-		s.compose.e().SetDraft(before)
+		s.compose.Editor().SetDraft(before)
 	}
 	if len(s.held) > 0 { // the turn was interrupted meanwhile: what was in line waits for the person
 		s.held = append(s.held, list...)
@@ -320,10 +321,10 @@ func (a *App) openQueue() {
 	if s == nil {
 		return
 	}
-	on := func(do func(n int)) func(*App, listRow) bool {
-		return func(a *App, r listRow) bool {
+	on := func(do func(n int)) func(*App, lists.Row) bool {
+		return func(a *App, r lists.Row) bool {
 			var n int
-			if _, err := fmt.Sscan(r.id, &n); err == nil && s.editing == nil {
+			if _, err := fmt.Sscan(r.ID, &n); err == nil && s.editing == nil {
 				do(n)
 			}
 			return false
@@ -334,15 +335,15 @@ func (a *App) openQueue() {
 		name: "queue", title: "in line", empty: "nothing is in line",
 		right: func() string { return fmt.Sprint(len(s.line(a.world.Bot(s.bot))) + len(s.held)) },
 		hint:  []string{"e edit", "d drop", "K J move", "Enter steer", "g join"},
-		rows:  func(a *App) []listRow { return queueRows(s, a.world.Bot(s.bot)) },
-		keys: map[string]func(*App, listRow) bool{
-			"queued_edit": func(a *App, r listRow) bool {
+		rows:  func(a *App) []lists.Row { return queueRows(s, a.world.Bot(s.bot)) },
+		keys: map[string]func(*App, lists.Row) bool{
+			"queued_edit": func(a *App, r lists.Row) bool {
 				on(func(n int) { a.editNumber(s, n) })(a, r)
 				return true
 			},
 			"queued_drop": on(func(n int) { a.dropQueued(s, n) }),
-			"queued_up":   on(func(n int) { p.at = fmt.Sprint(a.moveQueued(s, n, n-1)) }),
-			"queued_down": on(func(n int) { p.at = fmt.Sprint(a.moveQueued(s, n, n+1)) }),
+			"queued_up":   on(func(n int) { p.At = fmt.Sprint(a.moveQueued(s, n, n-1)) }),
+			"queued_down": on(func(n int) { p.At = fmt.Sprint(a.moveQueued(s, n, n+1)) }),
 			"queued_join": on(func(n int) { a.joinQueued(s, n) }),
 			"enter":       on(func(n int) { a.steerQueued(s, n) }),
 		},
@@ -351,10 +352,10 @@ func (a *App) openQueue() {
 }
 
 // queueRows number those in line from 1, and after them those that are held.
-func queueRows(s *session, b *live.Bot) (rows []listRow) {
+func queueRows(s *session, b *live.Bot) (rows []lists.Row) {
 	add := func(head string, m message) {
 		first, _, _ := strings.Cut(m.prompt, "\n")
-		rows = append(rows, listRow{id: fmt.Sprint(len(rows) + 1), match: m.prompt, line: text.Join(
+		rows = append(rows, lists.Row{ID: fmt.Sprint(len(rows) + 1), Match: m.prompt, Line: text.Join(
 			text.Span{Text: text.Pad(head, 10), Role: text.Dim}, text.Span{Text: cells.OneLine(first)})})
 	}
 	for i, q := range s.line(b) {

@@ -8,6 +8,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -237,7 +238,7 @@ func (r *rail) through(filter string) []railRow {
 	words := strings.Fields(strings.ToLower(filter))
 	r.found = railFound{filter, []railRow{}}
 	for _, row := range r.rows {
-		if row.name != "" && len(r.found.rows) < maxRail && containsAll(strings.ToLower(row.name+" "+row.words), words) {
+		if row.name != "" && len(r.found.rows) < maxRail && lists.HasAll(strings.ToLower(row.name+" "+row.words), words) {
 			r.found.rows = append(r.found.rows, row)
 		}
 	}
@@ -252,13 +253,13 @@ func (r *rail) around(name string) (rows []railRow, from int) {
 }
 
 // row is a row as it is drawn.
-func (r *rail) row(a *App, row railRow) listRow {
+func (r *rail) row(a *App, row railRow) lists.Row {
 	if row.name == "" {
 		indent := "  "
 		if row.group == nil {
 			indent = ""
 		}
-		return listRow{line: text.Of(text.Dim, indent+cells.OneLine(row.words)+a.railTurns(row))}
+		return lists.Row{Line: text.Of(text.Dim, indent+cells.OneLine(row.words)+a.railTurns(row))}
 	}
 	state := live.Idle
 	if b := a.world.Bot(row.name); b != nil {
@@ -272,7 +273,7 @@ func (r *rail) row(a *App, row railRow) listRow {
 	if row.group != nil && a.session != nil && a.session.bot == row.name {
 		words = a.session.name() // which may have been given just now
 	}
-	return listRow{id: row.name, match: row.name + " " + row.words, line: text.Join(
+	return lists.Row{ID: row.name, Match: row.name + " " + row.words, Line: text.Join(
 		text.Span{Text: railIndent(row) + row.head, Role: text.Rule}, text.Span{Text: g.mark + " ", Role: g.role}, text.Span{Text: cells.OneLine(words)})}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
 
@@ -49,8 +50,8 @@ func TestRailIsBounded(t *testing.T) {
 	if last := rows[len(rows)-1].name; len(rows) != maxRail || last != "demo.task8" || from != len(a.rail.rows)-maxRail {
 		t.Errorf("%d rows from %d on, the last %q", len(rows), from, last)
 	}
-	a.rail.panel.filter = &composer{}
-	a.rail.panel.filter.set("crowd0015")
+	a.rail.panel.Filter = &edit.Field{}
+	a.rail.panel.Filter.Set("crowd0015")
 	if rows, _ := a.rail.panel.listed(a); len(rows) != 100 {
 		t.Errorf("the filter lets %d through", len(rows))
 	}

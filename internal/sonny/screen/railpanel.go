@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -32,7 +34,7 @@ func (a *App) openRail() {
 		a.rail.panel = newRailPanel()
 	}
 	p := a.rail.panel
-	p.filter, p.typing, p.at, p.beside = nil, false, a.railHand(), a.railRoom()
+	p.Filter, p.Typing, p.At, p.beside = nil, false, a.railHand(), a.railRoom()
 	p.hide = a.hint("rail", "hides it")
 	a.panel = p
 	if a.railRoom() && !a.rail.shown {
@@ -45,8 +47,8 @@ func newRailPanel() *railPanel {
 	p := &railPanel{}
 	p.name, p.title, p.empty, p.hint = "rail", "sessions", "no sessions here yet", []string{"Enter open", "p peek"}
 	p.rows = p.near
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter":     func(a *App, r listRow) bool { a.railGo(r.id); return true },
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter":     func(a *App, r lists.Row) bool { a.railGo(r.ID); return true },
 		"rail_peek": (*App).railPeek,
 	}
 	return p
@@ -110,7 +112,7 @@ func (a *App) railGo(name string) {
 	a.rail.fresh(a)
 	if i, ok := a.rail.index[name]; ok {
 		if g := a.rail.rows[i].group; g != nil && g.Folder != a.o.Folder.Path {
-			a.notes.say("it works in " + tilde(g.Folder))
+			a.notes.say("it works in " + human.Path(g.Folder))
 		}
 	}
 	if a.session != nil && a.session.bot == name {
@@ -122,10 +124,10 @@ func (a *App) railGo(name string) {
 
 // railPeek shows a bot beside the transcript. A column keeps the keyboard, so that the
 // next one can be looked at too.
-func (a *App) railPeek(r listRow) bool {
+func (a *App) railPeek(r lists.Row) bool {
 	column := a.railHas()
-	if a.session == nil || a.session.bot != r.id {
-		a.goTo(r.id, a.session != nil)
+	if a.session == nil || a.session.bot != r.ID {
+		a.goTo(r.ID, a.session != nil)
 	}
 	if column {
 		a.inSide = false
@@ -134,7 +136,7 @@ func (a *App) railPeek(r listRow) bool {
 }
 
 // near are the rows about the one at hand, or those that the filter lets through.
-func (p *railPanel) near(a *App) (out []listRow) {
+func (p *railPanel) near(a *App) (out []lists.Row) {
 	rows, _ := p.listed(a)
 	for _, row := range rows {
 		out = append(out, a.rail.row(a, row))
@@ -145,15 +147,15 @@ func (p *railPanel) near(a *App) (out []listRow) {
 // listed are those rows as the rail has them, and the first one's place in all.
 func (p *railPanel) listed(a *App) (rows []railRow, from int) {
 	a.rail.fresh(a)
-	if p.filter != nil && !p.filter.empty() {
-		return a.rail.through(p.filter.text()), 0
+	if p.Filter != nil && !p.Filter.Empty() {
+		return a.rail.through(p.Filter.Text()), 0
 	}
-	return a.rail.around(p.at)
+	return a.rail.around(p.At)
 }
 
 func (p *railPanel) hints() []string {
 	hints := p.listPanel.hints()
-	if p.beside && !p.typing {
+	if p.beside && !p.Typing {
 		return append(hints[:len(hints)-1:len(hints)-1], "Esc back to the message", p.hide)
 	}
 	return hints
@@ -161,7 +163,7 @@ func (p *railPanel) hints() []string {
 
 // key takes the rail's own chord, which hides the column, beside what every list takes.
 func (p *railPanel) key(a *App, k term.Key) bool {
-	if !p.typing {
+	if !p.Typing {
 		chord := a.leader.Press(k.Name, a.o.Now())
 		switch {
 		case chord == "":
@@ -183,15 +185,15 @@ func (p *railPanel) key(a *App, k term.Key) bool {
 func (p *railPanel) toEnd(a *App, last bool) {
 	a.rail.fresh(a)
 	rows := a.rail.rows
-	if p.filter != nil && !p.filter.empty() {
-		rows = a.rail.through(p.filter.text())
+	if p.Filter != nil && !p.Filter.Empty() {
+		rows = a.rail.through(p.Filter.Text())
 	}
 	rows = slices.Clone(rows)
 	if last {
 		slices.Reverse(rows)
 	}
 	if i := slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" }); i >= 0 {
-		p.at = rows[i].name
+		p.At = rows[i].name
 	}
 }
 
@@ -209,23 +211,23 @@ func (p *railPanel) column(a *App, c term.Canvas) {
 	w, h := c.Size()
 	has := a.railHas()
 	if !has {
-		p.filter, p.typing, p.at = nil, false, a.railHand()
+		p.Filter, p.Typing, p.At = nil, false, a.railHand()
 	}
 	p.columnHead(c)
 	y := 2
 	rows, from := p.listed(a)
-	at := slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" && r.name == p.at })
+	at := slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" && r.name == p.At })
 	if at < 0 && has {
 		at = slices.IndexFunc(rows, func(r railRow) bool { return r.name != "" })
 	}
 	if at >= 0 {
-		p.at = rows[at].name
+		p.At = rows[at].name
 	}
 	room := max(1, h-y)
 	p.bring(from+at, at >= 0, room, from+len(rows))
 	x0, y0 := c.Place()
 	p.drawn = area{x0, y0 + y, w, room}
-	for i := max(0, p.top-from); i < len(rows) && y < h; i++ {
+	for i := max(0, p.Top-from); i < len(rows) && y < h; i++ {
 		p.draw(a, c, y, rows[i], i == at, has)
 		y++
 	}
@@ -237,13 +239,13 @@ func (p *railPanel) column(a *App, c term.Canvas) {
 // columnHead is the title, or the filter in its place.
 func (p *railPanel) columnHead(c term.Canvas) {
 	w, _ := c.Size()
-	if p.filter == nil {
+	if p.Filter == nil {
 		c.Put(1, 0, text.Of(text.Dim, p.title), w-1)
 		return
 	}
-	line, x := p.filter.line("/ ", w-2)
+	line, x := p.Filter.Line("/ ", w-2)
 	c.Put(1, 0, line, w-1)
-	if p.typing {
+	if p.Typing {
 		c.SetCursor(1+x, 0)
 	}
 }
@@ -251,12 +253,12 @@ func (p *railPanel) columnHead(c term.Canvas) {
 // bring keeps the row at hand in view, once for each that comes to hand: the wheel may
 // leave it.
 func (p *railPanel) bring(at int, is bool, room, n int) {
-	p.top = max(0, min(p.top, n-room))
-	if !is || p.moved == p.at {
+	p.Top = max(0, min(p.Top, n-room))
+	if !is || p.moved == p.At {
 		return
 	}
-	p.moved = p.at
-	p.scroll(at, room, n)
+	p.moved = p.At
+	p.InView(at, room, n)
 }
 
 func (p *railPanel) draw(a *App, c term.Canvas, y int, row railRow, hand, has bool) {
@@ -267,7 +269,7 @@ func (p *railPanel) draw(a *App, c term.Canvas, y int, row railRow, hand, has bo
 	if hand {
 		c.Put(0, y, text.Of(text.Accent, "▎"), 1)
 	}
-	c.Put(1, y, a.rail.row(a, row).line.Cut(w-2), w-2)
+	c.Put(1, y, a.rail.row(a, row).Line.Cut(w-2), w-2)
 }
 
 // railPress takes a press of the button: on a row it opens the bot. Elsewhere the rail
@@ -294,7 +296,7 @@ func (a *App) railWheel(x, y, by int) bool {
 	if _, on := a.rail.panel.under(a, x, y); !on {
 		return false
 	}
-	a.rail.panel.top -= by // what is drawn bounds it
+	a.rail.panel.Top -= by // what is drawn bounds it
 	return true
 }
 
@@ -304,7 +306,7 @@ func (p *railPanel) under(a *App, x, y int) (railRow, bool) {
 		return railRow{}, false
 	}
 	rows, from := p.listed(a)
-	if i := y - p.drawn.y + max(p.top-from, 0); i < len(rows) {
+	if i := y - p.drawn.y + max(p.Top-from, 0); i < len(rows) {
 		return rows[i], true
 	}
 	return railRow{}, true

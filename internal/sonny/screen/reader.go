@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -21,7 +22,7 @@ type readerPanel struct {
 	top    int
 	placed bool // top was set
 	h      int
-	field  *composer // what is searched for, being written; nil otherwise
+	field  *edit.Field // what is searched for, being written; nil otherwise
 	find   *regexp.Regexp
 	words  string
 }
@@ -56,7 +57,7 @@ func (p *readerPanel) view(a *App, c term.Canvas) {
 		p.older(a, l)
 	}
 	right := fmt.Sprintf("%d–%d of %d", min(p.top+1, total), min(p.top+p.h, total), total)
-	c.Put(0, 0, titledRule("reader  "+cells.OneLine(p.s.name()), right, w), w)
+	c.Put(0, 0, text.Titled("reader  "+cells.OneLine(p.s.name()), right, w), w)
 	for i, r := range p.s.tr.Rows(l, p.top, p.top+p.h) {
 		line := r.Line
 		if p.find != nil {
@@ -66,7 +67,7 @@ func (p *readerPanel) view(a *App, c term.Canvas) {
 	}
 	if p.field != nil {
 		c.Fill(0, h-1, w, 1, text.Plain)
-		line, x := p.field.line("/ ", w-4)
+		line, x := p.field.Line("/ ", w-4)
 		c.Put(2, h-1, line, w-2)
 		c.SetCursor(2+x, h-1)
 	}
@@ -103,7 +104,7 @@ func (p *readerPanel) key(a *App, k term.Key) bool {
 	case "end", "G":
 		p.top = 1 << 30
 	case "/":
-		p.field = &composer{}
+		p.field = &edit.Field{}
 	case "n":
 		p.next(a, 1)
 	case "N":
@@ -118,7 +119,7 @@ func (p *readerPanel) fieldKey(a *App, k term.Key) {
 	case "esc":
 		p.field = nil
 	case "enter":
-		p.words = strings.TrimSpace(p.field.text())
+		p.words = strings.TrimSpace(p.field.Text())
 		p.field, p.find = nil, nil
 		if p.words != "" {
 			p.find = regexp.MustCompile("(?i)" + regexp.QuoteMeta(p.words))
@@ -126,7 +127,7 @@ func (p *readerPanel) fieldKey(a *App, k term.Key) {
 			p.next(a, 1)
 		}
 	default:
-		p.field.key(a.o.Keys, k)
+		p.field.Key(a.o.Keys, k.Name, k.Text)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 	"agent/protocol"
@@ -36,23 +38,23 @@ func (a *App) openRewind() error {
 	if s.working(a) {
 		p.hint = append(p.hint, "t stop it too")
 	}
-	p.rows = func(*App) []listRow { return p.list() }
+	p.rows = func(*App) []lists.Row { return p.list() }
 	p.right = func() string {
 		if p.stop {
 			return "and stop it"
 		}
 		return ""
 	}
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter": func(a *App, r listRow) bool { p.choose(a, p.cells[r.id]); return false },
-		"t":     func(a *App, _ listRow) bool { p.stop = !p.stop && s.working(a); return false },
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter": func(a *App, r lists.Row) bool { p.choose(a, p.cells[r.ID]); return false },
+		"t":     func(a *App, _ lists.Row) bool { p.stop = !p.stop && s.working(a); return false },
 	}
 	a.panel = p
 	return nil
 }
 
 // list is the person's messages, the newest first, each with what followed.
-func (p *rewindPanel) list() (rows []listRow) {
+func (p *rewindPanel) list() (rows []lists.Row) {
 	after := ""
 	for i := p.s.tr.Len() - 1; i >= 0; i-- {
 		c := p.s.tr.At(i)
@@ -66,7 +68,7 @@ func (p *rewindPanel) list() (rows []listRow) {
 		p.cells[id] = c
 		line := text.Join(text.Span{Text: text.Pad(cells.OneLine(headLine(c.Text)), 44) + "  ", Role: text.User},
 			text.Span{Text: cells.OneLine(after), Role: text.Dim})
-		rows = append(rows, listRow{id: id, line: line})
+		rows = append(rows, lists.Row{ID: id, Line: line})
 		after = ""
 	}
 	return rows
@@ -104,21 +106,41 @@ func (p *rewindPanel) choose(a *App, c *cells.Cell) {
 	})
 }
 
-// confirm asks for the last time. With files that changed since there is a third answer.
+// confirm asks for the last time. With files that changed since there is a third answer,
+// which shows them and asks once more; not while the bot that may write them runs on.
 func (p *rewindPanel) confirm(a *App, c *cells.Cell, room *snapshot.Room, step *snapshot.Step) {
 	words := "Go on from before this message, as a fork? " + p.s.bot + " stays as it is"
 	if p.s.working(a) && !p.stop {
 		words += " and runs on"
 	}
 	q := &question{text: words + ".", yes: func(a *App) { a.failing(p.rewind(a, c)) }}
-	if step != nil {
-		q.text += fmt.Sprintf(" %s changed since: f puts them back too (not those that git ignores, nor any outside the folder).", plural(len(step.Changes), "file", "files"))
-		q.more = map[string]func(*App){"f": func(a *App) {
-			a.goStep(room, step, true)
-			a.failing(p.rewind(a, c))
-		}}
+	switch {
+	case step == nil:
+	case p.s.working(a):
+		q.text += " " + human.Count(len(step.Changes), "file", "files") + " changed since and stay as they are: a turn runs that may be writing them."
+	default:
+		q.text += " " + human.Count(len(step.Changes), "file", "files") + " changed since, which f shows, to put them back too."
+		q.tells = []string{"f the files too"}
+		q.more = map[string]func(*App){"f": func(a *App) { a.panel = p.files(c, room, step) }}
 	}
 	p.ask(q)
+}
+
+// files shows what would be put back, and does both when the person says so.
+func (p *rewindPanel) files(c *cells.Cell, room *snapshot.Room, step *snapshot.Step) *listPanel {
+	list := filesPanel(room, step, true)
+	list.title = "rewind, with the files"
+	list.asks.yes = func(a *App) {
+		if p.s.working(a) {
+			a.panel = nil
+			a.notes.say("a turn has begun that may be writing these files; nothing is put back, and nothing was forked")
+			return
+		}
+		a.goStep(room, step, true)
+		a.failing(p.rewind(a, c))
+	}
+	list.asks.no = func(a *App) { a.panel = p }
+	return list
 }
 
 // rewind forks before a message, or makes a new lead like this one before the first.
@@ -210,7 +232,7 @@ func (a *App) makeLike(s *session, prompt string, stop bool) error {
 		a.world.Put(*bot)
 		a.forks[bot.ID] = of
 		a.openSession(bot.Name, bot.ID)
-		a.session.compose.set(prompt)
+		a.session.compose.Set(prompt)
 	})
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -46,16 +48,16 @@ func (a *App) approvalCommand(args string) error {
 func (a *App) pickRow() {
 	tasks := false
 	a.panel = &listPanel{
-		title: "who is asked", at: string(a.confinement().Row()),
+		title: "who is asked", List: lists.List{At: string(a.confinement().Row())},
 		hint: []string{"Enter take it"},
-		rows: func(a *App) []listRow {
-			var rows []listRow
+		rows: func(a *App) []lists.Row {
+			var rows []lists.Row
 			for _, r := range lead.Rows() {
-				rows = append(rows, listRow{id: string(r), line: text.Of(text.Plain, asks[r])})
+				rows = append(rows, lists.Row{ID: string(r), Line: text.Of(text.Plain, asks[r])})
 			}
 			return rows
 		},
-		detail: func(a *App, _ listRow, _ int) []text.Line {
+		detail: func(a *App, _ lists.Row, _ int) []text.Line {
 			n := len(a.tasks())
 			if n == 0 {
 				return nil
@@ -64,13 +66,13 @@ func (a *App) pickRow() {
 			if tasks {
 				box = "[x]"
 			}
-			return []text.Line{text.Of(text.Dim, fmt.Sprintf("%s also its %s (t)", box, plural(n, "task", "tasks")))}
+			return []text.Line{text.Of(text.Dim, fmt.Sprintf("%s also its %s (t)", box, human.Count(n, "task", "tasks")))}
 		},
-		keys: map[string]func(*App, listRow) bool{
-			"t": func(*App, listRow) bool { tasks = !tasks; return false },
-			"enter": func(a *App, r listRow) bool {
+		keys: map[string]func(*App, lists.Row) bool{
+			"t": func(*App, lists.Row) bool { tasks = !tasks; return false },
+			"enter": func(a *App, r lists.Row) bool {
 				a.panel = nil
-				a.wantRow(lead.Row(r.id), tasks)
+				a.wantRow(lead.Row(r.ID), tasks)
 				return true
 			},
 		},

@@ -7,6 +7,8 @@ import (
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -38,11 +40,11 @@ func (a *App) openRules() {
 	p.head = text.Of(text.Dim, text.Pad("DECISION", 12)+text.Pad("FILE", 22)+"COMMAND")
 	p.hint = []string{"d take out", "Tab reach"}
 	p.right = func() string { return fmt.Sprint(len(p.held.list)) }
-	p.rows = func(*App) []listRow { return p.listed() }
-	p.detail = func(_ *App, r listRow, w int) []text.Line { return p.about(r, w) }
-	p.keys = map[string]func(*App, listRow) bool{
-		"rule_remove": func(a *App, r listRow) bool { p.remove(a, r); return false },
-		"rule_reach":  func(a *App, r listRow) bool { p.move(a, r); return false },
+	p.rows = func(*App) []lists.Row { return p.listed() }
+	p.detail = func(_ *App, r lists.Row, w int) []text.Line { return p.about(r, w) }
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"rule_remove": func(a *App, r lists.Row) bool { p.remove(a, r); return false },
+		"rule_reach":  func(a *App, r lists.Row) bool { p.move(a, r); return false },
 	}
 	a.panel = p
 	p.read(a)
@@ -57,11 +59,11 @@ func (p *rulesPanel) read(a *App) {
 	place := a.o.Rules
 	do(a, func(ctx context.Context) (h heldRules, err error) {
 		if bot != "" {
-			if h.owner, err = rulesOwner(ctx, a.client(), bot); err != nil {
+			if h.owner, err = allow.Owner(ctx, a.client(), bot); err != nil {
 				return h, err
 			}
 		}
-		set, err := parsed(place.Read(h.bot()))
+		set, err := allow.Parsed(place.Read(h.bot()))
 		if err == nil {
 			h.list = set.Rules()
 		}
@@ -77,10 +79,10 @@ func (p *rulesPanel) read(a *App) {
 	})
 }
 
-func (p *rulesPanel) listed() (rows []listRow) {
+func (p *rulesPanel) listed() (rows []lists.Row) {
 	for i, r := range p.held.list {
 		role := map[rules.Decision]text.Role{rules.Allow: text.Run, rules.Prompt: text.Wait, rules.Forbidden: text.Fail}[r.Decision]
-		rows = append(rows, listRow{id: fmt.Sprint(i), line: text.Join(
+		rows = append(rows, lists.Row{ID: fmt.Sprint(i), Line: text.Join(
 			text.Span{Text: text.Pad(r.Decision.String(), 11) + " ", Role: role},
 			text.Span{Text: text.Pad(cells.OneLine(fmt.Sprintf("%s:%d", r.File, r.Line)), 21) + " ", Role: text.Dim},
 			text.Span{Text: cells.OneLine(r.String())},
@@ -90,16 +92,16 @@ func (p *rulesPanel) listed() (rows []listRow) {
 }
 
 // at is the rule of a row; nil where it is gone.
-func (p *rulesPanel) at(r listRow) *rules.Rule {
+func (p *rulesPanel) at(r lists.Row) *rules.Rule {
 	i := 0
-	if _, err := fmt.Sscan(r.id, &i); err != nil || i >= len(p.held.list) {
+	if _, err := fmt.Sscan(r.ID, &i); err != nil || i >= len(p.held.list) {
 		return nil
 	}
 	return &p.held.list[i]
 }
 
 // about says how far a rule reaches, and why it is there.
-func (p *rulesPanel) about(r listRow, w int) []text.Line {
+func (p *rulesPanel) about(r lists.Row, w int) []text.Line {
 	rule := p.at(r)
 	if rule == nil {
 		return nil
@@ -116,20 +118,20 @@ func (p *rulesPanel) about(r listRow, w int) []text.Line {
 }
 
 // written is the rule at hand where Sonny wrote it; else it says whose it is.
-func (p *rulesPanel) written(a *App, r listRow) (allow.Rule, allow.Reach, bool) {
+func (p *rulesPanel) written(a *App, r lists.Row) (allow.Rule, allow.Reach, bool) {
 	rule := p.at(r)
 	if rule == nil {
 		return allow.Rule{}, 0, false
 	}
 	out, reach, ok := allow.Written(rule)
 	if !ok {
-		a.notes.say(rule.File + " in " + tilde(a.o.Rules.Rules) + " is yours to edit; a rule is changed here where Sonny wrote it")
+		a.notes.say(rule.File + " in " + human.Path(a.o.Rules.Rules) + " is yours to edit; a rule is changed here where Sonny wrote it")
 	}
 	return out, reach, ok
 }
 
 // remove takes a rule out, after a question.
-func (p *rulesPanel) remove(a *App, r listRow) {
+func (p *rulesPanel) remove(a *App, r lists.Row) {
 	rule, reach, ok := p.written(a, r)
 	if !ok {
 		return
@@ -146,7 +148,7 @@ func (p *rulesPanel) remove(a *App, r listRow) {
 }
 
 // move gives a rule the other reach.
-func (p *rulesPanel) move(a *App, r listRow) {
+func (p *rulesPanel) move(a *App, r lists.Row) {
 	rule, reach, ok := p.written(a, r)
 	switch {
 	case !ok:
@@ -167,7 +169,7 @@ func (p *rulesPanel) change(a *App, words string, change func(place allow.Place,
 		if err := change(place, p.held.bot()); err != nil || owner == nil {
 			return nil, err
 		}
-		return giveRules(ctx, a.client(), place, owner)
+		return place.Give(ctx, a.client(), owner)
 	}, func(record *protocol.Bot, err error) {
 		if record != nil {
 			a.world.Put(*record)

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -39,7 +40,7 @@ func (a *App) screenCommand(name string) error {
 }
 
 func (a *App) openModes() {
-	var rows []listRow
+	var rows []lists.Row
 	for _, m := range Modes {
 		now := ""
 		if m == a.mode() {
@@ -48,9 +49,9 @@ func (a *App) openModes() {
 		rows = append(rows, described(string(m), string(m), now, modeWords[m]))
 	}
 	p := fixedList("screen", "", rows)
-	p.at, p.hint = string(a.mode()), []string{"Enter draw it so"}
-	p.keys = map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool { a.drawAs(Mode(r.id)); return true }}
-	p.detail = func(*App, listRow, int) []text.Line {
+	p.At, p.hint = string(a.mode()), []string{"Enter draw it so"}
+	p.keys = map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool { a.drawAs(Mode(r.ID)); return true }}
+	p.detail = func(*App, lists.Row, int) []text.Line {
 		return []text.Line{text.Of(text.Dim, "until you leave it; /config tui.screen MODE keeps one")}
 	}
 	a.panel = p

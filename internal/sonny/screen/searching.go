@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -32,7 +34,7 @@ type searched struct {
 // searchPanel is a line below the transcript: what is looked for, and what is found.
 type searchPanel struct {
 	s     *session
-	field composer
+	field edit.Field
 	all   []searched // the newest first
 	bytes int
 	next  int64 // the node to read on from; 0: at the head
@@ -53,7 +55,7 @@ func (a *App) openSearch(words string) {
 		return
 	}
 	p := &searchPanel{s: s, at: -1}
-	p.field.set(words)
+	p.field.Set(words)
 	a.panel = p
 	p.read(a)
 	p.find()
@@ -107,7 +109,7 @@ func (p *searchPanel) take(a *App, part *loadedPart) {
 
 // find looks through what is here.
 func (p *searchPanel) find() {
-	words := p.field.text()
+	words := p.field.Text()
 	key := fmt.Sprint(words, p.exact, p.regex)
 	if key != p.of {
 		p.at = -1
@@ -160,8 +162,8 @@ func (p *searchPanel) view(a *App, c term.Canvas) {
 	rows := 3
 	p.s.view(a, c.Sub(0, 0, w, h-rows), a.place(a.w, a.h))
 	right := p.counts()
-	c.Put(0, h-rows, titledRule("search", right, w), w)
-	line, x := p.field.line("/ ", w-4)
+	c.Put(0, h-rows, text.Titled("search", right, w), w)
+	line, x := p.field.Line("/ ", w-4)
 	c.Put(2, h-2, line, w-2)
 	c.SetCursor(2+x, h-2)
 	c.Put(2, h-1, p.state().Cut(w-4), w-2)
@@ -174,12 +176,12 @@ func (p *searchPanel) state() text.Line {
 	}
 	var words []string
 	switch {
-	case p.field.empty():
+	case p.field.Empty():
 		words = append(words, "type what to look for")
 	case len(p.hits) == 0 && p.ended:
 		words = append(words, "nowhere")
 	case p.at < 0:
-		words = append(words, plural(len(p.hits), "place", "places"))
+		words = append(words, human.Count(len(p.hits), "place", "places"))
 	default:
 		words = append(words, fmt.Sprintf("%d of %d", p.at+1, len(p.hits)))
 	}
@@ -221,7 +223,7 @@ func (p *searchPanel) key(a *App, k term.Key) bool {
 		p.find()
 		return false
 	}
-	if p.field.key(a.o.Keys, k) {
+	if p.field.Key(a.o.Keys, k.Name, k.Text) {
 		p.find()
 	}
 	return false

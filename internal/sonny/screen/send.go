@@ -49,7 +49,7 @@ func (m message) empty() bool { return strings.TrimSpace(m.prompt) == "" }
 // was typed for something else than a message does that.
 func (a *App) enter(d delivery) {
 	c := a.composing()
-	e := c.e()
+	e := c.Editor()
 	switch {
 	case e.Backslash(), e.ExpandHere(), a.wakeDaemon():
 	case a.at() != nil && a.at().editing != nil:
@@ -64,7 +64,7 @@ func (a *App) enter(d delivery) {
 // it (sonny.md 10.2): a refusal loses nothing.
 func (a *App) send(d delivery) {
 	c := a.composing()
-	m := messageOf(c.e().Draft())
+	m := messageOf(c.Editor().Draft())
 	if m.empty() {
 		if a.at() != nil && !a.openMarked() {
 			a.resumeHeld()
@@ -107,9 +107,9 @@ func (a *App) gone(c *composer, m message) {
 	for _, keep := range a.sent {
 		keep(a, strings.TrimRight(typed, "\n"))
 	}
-	c.e().Sent()
+	c.Editor().Sent()
 	c.offer = nil
-	c.stash.Back(c.e())
+	c.stash.Back(c.Editor())
 }
 
 // post hands a message to a bot: into its turn, or as a turn of its own.
@@ -275,7 +275,7 @@ func slashEscape(prompt string) string {
 // bot that has left the screen has it when it is opened again.
 func (a *App) giveBack(s *session, m message) {
 	s = a.nowOf(s)
-	e := s.compose.e()
+	e := s.compose.Editor()
 	e.SetDraft(e.Draft().After(m.draft))
 	if s != a.session && s != a.side {
 		a.saveDraft(&s.compose)
@@ -333,6 +333,6 @@ func (a *App) resumeHeld() {
 		return
 	}
 	if b := a.world.Bot(s.bot); b != nil && b.Turn == 0 && b.CutOff() {
-		s.compose.set("Continue.")
+		s.compose.Set("Continue.")
 	}
 }

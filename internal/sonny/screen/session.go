@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"agent/internal/place"
 	"agent/internal/rules"
+	"agent/internal/sonny/allow"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
@@ -91,7 +92,7 @@ func (a *App) openSession(name string, id int64) {
 }
 
 func newSession(a *App, name string, id int64) *session {
-	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
+	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Clock
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
 	s.compose.out = s.out
@@ -467,7 +468,7 @@ func (s *session) ruleOf(a *App, script string) (string, bool) {
 	if b == nil || lead.Confined(&b.Record).Open() {
 		return "", false
 	}
-	return ruleOf(s.rules, script), true
+	return allow.By(s.rules, script), true
 }
 
 // working reports whether the bot works.
@@ -483,22 +484,15 @@ func (a *App) sessionLoaded(s *session) {
 	}
 	if prompt := a.o.Prompt; prompt != "" && s == a.session {
 		a.o.Prompt = ""
-		s.compose.set(prompt)
+		s.compose.Set(prompt)
 		a.send(delivery{})
 	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // turnWords say how many turns the bot has had; of a long history the part that is
 // loaded counts.
 func (s *session) turnWords() string {
-	words := plural(len(s.about), "turn", "turns")
+	words := human.Count(len(s.about), "turn", "turns")
 	if !s.whole {
 		words = "at least " + words
 	}

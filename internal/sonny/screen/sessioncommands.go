@@ -11,6 +11,7 @@ import (
 	"agent/internal/sonny/export"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/protocol"
 )
 
@@ -57,7 +58,7 @@ func (a *App) deleteCommand(string) error {
 	}
 	words := "Delete " + cells.OneLine(called(s)) + " with all that was said?"
 	if n := len(a.tasks()); n > 0 {
-		words += " Its " + plural(n, "task stays", "tasks stay") + ", worktrees too."
+		words += " Its " + human.Count(n, "task stays", "tasks stay") + ", worktrees too."
 	}
 	id := s.id
 	a.ask(&question{text: words + " The store's free pages are not scrubbed.", yes: func(a *App) {
@@ -95,7 +96,7 @@ func (a *App) exportSession(args string) error {
 				a.notes.fail(err)
 				return
 			}
-			a.notes.say("written to " + tilde(path))
+			a.notes.say("written to " + human.Path(path))
 		})
 	return nil
 }
@@ -133,7 +134,7 @@ func (a *App) initCommand(string) error {
 		a.post(s, textMessage(words), delivery{queue: true})
 		return nil
 	}
-	a.composing().set(words)
+	a.composing().Set(words)
 	a.send(delivery{})
 	return nil
 }

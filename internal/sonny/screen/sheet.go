@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -29,17 +30,17 @@ func (a *App) openSheet() {
 	fields := a.fields()
 	a.panel = &listPanel{
 		title: "the new lead", hint: []string{"Enter change"},
-		rows: func(a *App) []listRow {
-			var rows []listRow
+		rows: func(a *App) []lists.Row {
+			var rows []lists.Row
 			for _, f := range fields {
-				rows = append(rows, listRow{id: f.name, line: text.Join(
+				rows = append(rows, lists.Row{ID: f.name, Line: text.Join(
 					text.Span{Text: text.Pad(f.name, 16), Role: text.Dim}, text.Span{Text: f.value(a)})})
 			}
 			return rows
 		},
-		keys: map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+		keys: map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
 			for _, f := range fields {
-				if f.name == r.id {
+				if f.name == r.ID {
 					f.change(a)
 				}
 			}
@@ -143,7 +144,7 @@ func (a *App) confirm(words string, yes func(*App)) {
 func (a *App) ask(q *question) {
 	list, ok := a.panel.(*listPanel)
 	if !ok {
-		list = &listPanel{title: "are you sure?", empty: "Esc closes", rows: func(*App) []listRow { return nil }}
+		list = &listPanel{title: "are you sure?", empty: "Esc closes", rows: func(*App) []lists.Row { return nil }}
 		a.panel = list
 		yes := q.yes
 		q.yes = func(a *App) {

@@ -121,7 +121,7 @@ func (a *App) sideView(c term.Canvas, l layout) {
 	g := glyphs[state]
 	head := text.Join(text.Span{Text: " " + cells.OneLine(s.bot), Attr: text.Bold}, text.Span{Text: "  " + g.mark + " " + g.word, Role: g.role})
 	c.Put(0, 0, head.Cut(w), w)
-	lines, x, y := s.compose.rows(max(1, w-4), max(1, h/4))
+	lines, x, y := s.compose.Rows(max(1, w-4), max(1, h/4))
 	n := len(lines)
 	side := l
 	side.gutter = 1
@@ -133,7 +133,7 @@ func (a *App) sideView(c term.Canvas, l layout) {
 	switch {
 	case a.inSide && !a.answers.focused && a.panel == nil:
 		c.SetCursor(3+x, h-n+y)
-	case s.compose.empty():
+	case s.compose.Empty():
 		hint := "(Alt+→ moves here)"
 		c.Put(max(0, w-text.Width(hint)-1), h-1, text.Of(text.Dim, hint), w)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/decide"
+	"agent/internal/sonny/screen/human"
 	"agent/protocol"
 )
 
@@ -51,7 +53,7 @@ func (s *session) tellSince(a *App) {
 			return
 		}
 		if words := h.words(); words != "" && a.shows(s) {
-			s.tr.Notice(0, "since "+whenWords(before.now, before.at)+": "+words, "")
+			s.tr.Notice(0, "since "+human.When(before.now, before.at)+": "+words, "")
 		}
 	})
 }
@@ -116,7 +118,7 @@ func (h *happened) waiting(ctx context.Context, c *client.Client, questions Ques
 		if err != nil {
 			return err
 		}
-		if of[w.Bot] && forPerson(w.Gates) && time.UnixMilli(w.AnnouncedMS).After(at) {
+		if of[w.Bot] && decide.ForPerson(w.Gates) && time.UnixMilli(w.AnnouncedMS).After(at) {
 			h.waits++
 		}
 	}
@@ -137,7 +139,7 @@ func (h *happened) words() string {
 	var parts []string
 	add := func(n int, one, many string) {
 		if n > 0 {
-			parts = append(parts, plural(n, one, many))
+			parts = append(parts, human.Count(n, one, many))
 		}
 	}
 	add(h.turns, "turn", "turns")
@@ -146,21 +148,6 @@ func (h *happened) words() string {
 	add(h.stopped, "task stopped", "tasks stopped")
 	add(h.waits, "waits for you", "wait for you")
 	return strings.Join(parts, ", ")
-}
-
-// whenWords is a time that is over, as people say it: 14:02, yesterday 18:04, 3 Nov 18:04.
-func whenWords(now, at time.Time) string {
-	now, at = now.Local(), at.Local()
-	day := func(t time.Time) string { return t.Format(time.DateOnly) }
-	switch {
-	case day(at) == day(now):
-		return at.Format("15:04")
-	case day(at) == day(now.AddDate(0, 0, -1)):
-		return "yesterday " + at.Format("15:04")
-	case at.Year() == now.Year():
-		return at.Format("2 Jan 15:04")
-	}
-	return at.Format("2 Jan 2006 15:04")
 }
 
 // overUpTo is the newest turn of a session's bot up to which all are over.

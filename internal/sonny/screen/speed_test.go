@@ -41,7 +41,7 @@ func loaded(items, lines int) *App {
 	a := &App{
 		front: &fullFront{},
 		o: Options{
-			Term: &still{}, Link: &connect.Link{Ready: ready}, Folder: &lead.Folder{Path: "/src/demo"}, Keys: keys.Default(),
+			Term: &still{}, Link: &connect.Link{Ready: ready}, Folder: &lead.Folder{Path: "/src/demo"}, Taste: Taste{Keys: keys.Default(), Fold: cells.DefaultFold()},
 			Settings: lead.DefaultSettings(), Now: time.Now, Clock: time.Now,
 		},
 		world: live.New(ready), ready: ready, w: 160, h: 48, calls: make(chan func(), 256), frameDue: stopped(), clockDue: stopped(),
@@ -93,7 +93,7 @@ func BenchmarkKey(b *testing.B) {
 				a.key(term.Key{Name: "x", Text: "x"})
 				a.draw()
 				if i%100 == 99 {
-					a.composing().clear()
+					a.composing().Clear()
 				}
 			}
 		})

@@ -2,13 +2,12 @@ package screen
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"maps"
 	"slices"
 
-	"agent/client"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/figures"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
@@ -36,12 +35,12 @@ type spending struct {
 
 	version int  // counts the changes
 	changed bool // since figures were added up
-	figures figures
+	totals  totals
 	warned  string // the day of which the notice was said
 }
 
-// figures are the header's sums.
-type figures struct {
+// totals are the header's sums.
+type totals struct {
 	of      int64  // the bot
 	day     string // the day of today
 	session usage.Sum
@@ -66,7 +65,7 @@ var usageWatch = feature{
 
 // widened begins to count every bot, where the day's sum is shown or watched.
 func (p *spending) widened(a *App) {
-	if !a.o.Usage.NoCost && a.w > wide || a.o.Usage.WarnUSD > 0 {
+	if !a.o.Usage.NoCost && a.w > figures.Wide || a.o.Usage.WarnUSD > 0 {
 		p.countAll(a)
 	}
 }
@@ -151,14 +150,14 @@ func turnsOf(list iter.Seq2[*protocol.Turn, error]) (out []usage.Turn, err error
 }
 
 // sums are the header's, added up when something changed.
-func (p *spending) sums(a *App) *figures {
+func (p *spending) sums(a *App) *totals {
 	id, day := int64(0), usage.Day(a.o.Clock())
 	if a.session != nil {
 		id = a.session.id
 	}
-	f := &p.figures
+	f := &p.totals
 	if p.changed || f.of != id || f.day != day {
-		*f = figures{of: id, day: day, session: p.ledger.Total(a.o.Usage.Prices, "", id).Sum}
+		*f = totals{of: id, day: day, session: p.ledger.Total(a.o.Usage.Prices, "", id).Sum}
 		_, f.known = p.ledger.Last(id)
 		if p.whole {
 			f.today = p.ledger.Total(a.o.Usage.Prices, day, a.botIDs()...).Sum
@@ -237,80 +236,10 @@ func (a *App) readNewestCall(s *session) {
 	if b == nil || b.Usage.InputTokens > 0 || b.Record.TokensUsed == 0 {
 		return
 	}
-	do(a, func(ctx context.Context) (*protocol.Usage, error) { return newestCall(ctx, a.client(), s.bot) },
+	do(a, func(ctx context.Context) (*protocol.Usage, error) { return usage.NewestCall(ctx, a.client(), s.bot) },
 		func(u *protocol.Usage, err error) {
 			if b := a.world.Bot(s.bot); err == nil && u != nil && b != nil && b.Record.ID == s.id && b.Usage.InputTokens == 0 {
 				b.Usage = *u
 			}
 		})
-}
-
-// firstBack is how far before a bot's newest event its newest call is looked for first, in
-// events of the whole store; each time after it is four times as far.
-const firstBack = 64
-
-// newestCall is what the newest call of a bot for its own context used; nil where no
-// event tells.
-func newestCall(ctx context.Context, c *client.Client, bot string) (*protocol.Usage, error) {
-	to, err := newestEvent(ctx, c, bot)
-	for back := int64(firstBack); err == nil && to > 0; back *= 4 {
-		from := max(0, to-back)
-		u, err := callBetween(ctx, c, bot, from, to)
-		if u != nil || err != nil || from == 0 {
-			return u, err
-		}
-		to = from
-	}
-	return nil, err
-}
-
-// newestEvent is the cursor of a bot's newest event; 0 for none. Cursors are the whole
-// store's, so it is found by halving.
-func newestEvent(ctx context.Context, c *client.Client, bot string) (int64, error) {
-	stats, err := c.Stats(ctx)
-	if err != nil {
-		return 0, err
-	}
-	newest, end := int64(0), stats.Cursor
-	for newest < end {
-		after := newest + (end-newest)/2
-		page, err := c.Events(ctx, bot, after, 1)
-		if err != nil {
-			return 0, err
-		}
-		if len(page.Events) == 0 {
-			end = after
-			if after == newest {
-				return newest, nil
-			}
-			continue
-		}
-		newest = max(newest+1, min(page.NextCursor, end))
-	}
-	return newest, nil
-}
-
-// callBetween is the newest call's usage among the events after one cursor up to another.
-func callBetween(ctx context.Context, c *client.Client, bot string, from, to int64) (found *protocol.Usage, err error) {
-	for from < to {
-		page, err := c.Events(ctx, bot, from, 256)
-		if err != nil {
-			return nil, err
-		}
-		events, err := page.All()
-		if err != nil || len(events) == 0 {
-			return found, err
-		}
-		for _, e := range events {
-			u := &protocol.Usage{}
-			if e.Kind == protocol.KindUsage && e.Cursor <= to && e.Decode(u) == nil && u.Purpose == "" {
-				found = u
-			}
-		}
-		if page.NextCursor <= from {
-			return nil, errors.New("a page of events does not go on")
-		}
-		from = page.NextCursor
-	}
-	return found, nil
 }

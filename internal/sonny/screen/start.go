@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -46,11 +47,11 @@ func (a *App) choose() {
 	}
 	st := a.start
 	a.opens()
-	if a.session == nil || st.compose.e().Empty() {
+	if a.session == nil || st.compose.Editor().Empty() {
 		return
 	}
-	e := a.session.compose.e()
-	e.SetDraft(e.Draft().After(st.compose.e().Draft()))
+	e := a.session.compose.Editor()
+	e.SetDraft(e.Draft().After(st.compose.Editor().Draft()))
 	if st.due {
 		a.send(delivery{})
 	}
@@ -171,7 +172,7 @@ func (a *App) openStart() {
 // the lead's name was known.
 func (st *startScreen) sendPrompt(a *App) {
 	if a.o.Prompt != "" {
-		st.compose.set(a.o.Prompt)
+		st.compose.Set(a.o.Prompt)
 		a.o.Prompt, st.due = "", true
 	}
 	if st.due {
@@ -258,11 +259,11 @@ func (st *startScreen) make(a *App, m message) {
 		left := st.compose.stash
 		st.compose.stash = edit.Stash{}
 		a.gone(&st.compose, m)
-		st.compose.clear()
+		st.compose.Clear()
 		a.openSession(bot.Name, bot.ID)
 		a.session.first = &firstMessage{m: m, model: p.Model}
 		a.session.compose.stash = left
-		a.session.compose.stash.Back(a.session.compose.e())
+		a.session.compose.stash.Back(a.session.compose.Editor())
 		if st.tr != nil {
 			a.session.tr.Prepend(st.tr)
 		}
@@ -299,7 +300,7 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 	a.deleteBot(s.bot, func() {
 		a.forgetSession(s.id)
 		if a.start != nil {
-			a.start.compose.e().SetDraft(m.m.draft)
+			a.start.compose.Editor().SetDraft(m.m.draft)
 			a.start.failed = why
 		}
 	})
@@ -326,7 +327,7 @@ func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	case st.lead == "" && st.failed == nil:
 		rows = append(rows, text.Of(text.Dim, "  looking for this folder's agents…"))
 	default:
-		rows = append(rows, text.Of(text.Plain, fmt.Sprintf("  No agent works in %s yet. Your first message makes one: %s", tilde(a.o.Folder.Path), st.lead)))
+		rows = append(rows, text.Of(text.Plain, fmt.Sprintf("  No agent works in %s yet. Your first message makes one: %s", human.Path(a.o.Folder.Path), st.lead)))
 		rows = append(rows, text.Line{})
 		p := st.plan(a)
 		model := st.model
@@ -344,7 +345,7 @@ func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	}
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
-		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: indent2, Rest: indent2})...)
+		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: text.Indent(2), Rest: text.Indent(2)})...)
 	}
 	return rows
 }
@@ -354,7 +355,7 @@ func (st *startScreen) ran(w, most int) (rows []text.Line) {
 	if st.tr == nil {
 		return nil
 	}
-	look := cells.Look{Width: max(10, w-4)}
+	look := cells.Look{Fold: cells.DefaultFold(), Width: max(10, w-4)}
 	n := st.tr.Height(look)
 	for _, row := range st.tr.Rows(look, max(0, n-most), n) {
 		rows = append(rows, row.Line)
@@ -382,8 +383,6 @@ func (st *startScreen) news(a *App, w int, said map[string]bool) (rows []text.Li
 	return rows
 }
 
-var indent2 = []text.Span{{Text: "  ", Chrome: true}}
-
 func orDefault(s string) string {
 	if s == "" {
 		return "default"
@@ -409,12 +408,12 @@ func (st *startScreen) writes(a *App, p *lead.Plan) string {
 	case protocol.SandboxReadOnly:
 		return "nothing: sandbox read-only"
 	}
-	out := tilde(a.o.Folder.Path)
+	out := human.Path(a.o.Folder.Path)
 	if a.o.Folder.Repo.There() && p.Settings.Git {
 		out += " and its git folder, its tasks' worktrees"
 	}
 	for _, folder := range p.Settings.WritableRoots {
-		out += ", " + tilde(folder)
+		out += ", " + human.Path(folder)
 	}
 	if !p.Settings.NoTmp {
 		out += ", /tmp"
@@ -443,19 +442,4 @@ func (st *startScreen) tasks(a *App) string {
 		return "each in its own worktree; .agents/setup runs first, when approved"
 	}
 	return "each in its own worktree"
-}
-
-// tilde is a path below the home folder as people write it.
-func tilde(path string) string {
-	home, err := os.UserHomeDir()
-	if err != nil || home == "/" {
-		return path
-	}
-	if path == home {
-		return "~"
-	}
-	if rest, ok := strings.CutPrefix(path, home+"/"); ok {
-		return "~/" + rest
-	}
-	return path
 }

@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -75,7 +76,7 @@ func (s *session) strip(a *App, w int) (out []text.Line) {
 	}
 	out = append(out, a.sending(s, w)...)
 	if others := othersInLine(b); others > 0 {
-		out = append(out, text.Of(text.Dim, " "+plural(others, "other in line", "others in line")))
+		out = append(out, text.Of(text.Dim, " "+human.Count(others, "other in line", "others in line")))
 	}
 	return out
 }

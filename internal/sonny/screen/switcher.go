@@ -10,6 +10,9 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -37,11 +40,11 @@ const maxSwitched = 200
 // openSwitcher lists every bot, to be found by typing.
 func (a *App) openSwitcher() {
 	p := &listPanel{
-		name: "switcher", title: "go to", filter: &composer{}, typing: true, empty: "no bot is called so",
+		name: "switcher", title: "go to", List: lists.List{Filter: &edit.Field{}, Typing: true}, empty: "no bot is called so",
 		hint: []string{"Enter open", "Alt+Enter beside"},
 	}
-	p.rows = func(a *App) []listRow {
-		var rows []listRow
+	p.rows = func(a *App) []lists.Row {
+		var rows []lists.Row
 		for b := range a.world.Bots() {
 			if len(rows) == maxSwitched {
 				break
@@ -52,9 +55,9 @@ func (a *App) openSwitcher() {
 		}
 		return rows
 	}
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter":     func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
-		"alt+enter": func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter":     func(a *App, r lists.Row) bool { a.goTo(r.ID, false); return true },
+		"alt+enter": func(a *App, r lists.Row) bool { a.goTo(r.ID, true); return true },
 	}
 	a.panel = p
 }
@@ -73,18 +76,18 @@ func (a *App) goTo(name string, beside bool) {
 	}
 }
 
-func botRow(a *App, b *live.Bot) listRow {
+func botRow(a *App, b *live.Bot) lists.Row {
 	g := glyphs[b.State(false)]
 	folder := ""
 	if b.Record.Workspace != nil {
-		folder = tilde(*b.Record.Workspace)
+		folder = human.Path(*b.Record.Workspace)
 	}
 	line := text.Join(
 		text.Span{Text: text.Pad(cells.OneLine(b.Record.Name), 30) + " "},
 		text.Span{Text: text.Pad(g.mark+" "+g.word, 12) + " ", Role: g.role},
 		text.Span{Text: cells.OneLine(folder), Role: text.Dim},
 	)
-	return listRow{id: b.Record.Name, line: line, match: b.Record.Name + " " + folder}
+	return lists.Row{ID: b.Record.Name, Line: line, Match: b.Record.Name + " " + folder}
 }
 
 func (a *App) openCommand(name string) error {
@@ -139,20 +142,20 @@ func (a *App) openSessions(filter string) {
 	p.name, p.title, p.empty = "sessions", "sessions of this folder", "no sessions here yet"
 	p.hint = []string{"Enter open", "r rename", "f fork", "x archive", "X show archived", "d delete", "Tab scope"}
 	p.head = text.Of(text.Dim, sessionHead())
-	p.rows = func(a *App) []listRow { return p.list(a) }
-	p.detail = func(a *App, r listRow, w int) []text.Line { return p.folderOf(a, r) }
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter":           func(a *App, r listRow) bool { return p.open(a, r) },
-		"session_archive": func(a *App, r listRow) bool { p.archive(a, r); return false },
-		"session_rename":  func(a *App, r listRow) bool { p.rename(a, r); return false },
-		"session_fork":    func(a *App, r listRow) bool { p.fork(a, r); return false },
-		"session_delete":  func(a *App, r listRow) bool { p.remove(a, r); return false },
+	p.rows = func(a *App) []lists.Row { return p.list(a) }
+	p.detail = func(a *App, r lists.Row, w int) []text.Line { return p.folderOf(a, r) }
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter":           func(a *App, r lists.Row) bool { return p.open(a, r) },
+		"session_archive": func(a *App, r lists.Row) bool { p.archive(a, r); return false },
+		"session_rename":  func(a *App, r lists.Row) bool { p.rename(a, r); return false },
+		"session_fork":    func(a *App, r lists.Row) bool { p.fork(a, r); return false },
+		"session_delete":  func(a *App, r lists.Row) bool { p.remove(a, r); return false },
 	}
 	p.free = map[string]func(*App){"session_archived": func(*App) { p.archived = !p.archived }}
 	if filter != "" {
-		p.filter = &composer{}
-		p.filter.set(filter)
-		p.typing = true
+		p.Filter = &edit.Field{}
+		p.Filter.Set(filter)
+		p.Typing = true
 	}
 	a.panel = p
 }
@@ -185,10 +188,10 @@ func (p *sessionsPanel) found(a *App) []lead.Found {
 	return lead.Sessions(a.ready.Store.Identity, p.page, a.world.Records())
 }
 
-func (p *sessionsPanel) list(a *App) []listRow {
+func (p *sessionsPanel) list(a *App) []lists.Row {
 	all := p.found(a)
 	slices.SortStableFunc(all, func(x, y lead.Found) int { return rank(a, x) - rank(a, y) })
-	var here, others []listRow
+	var here, others []lists.Row
 	for _, f := range all {
 		if f.Archived != p.archived {
 			continue
@@ -197,12 +200,12 @@ func (p *sessionsPanel) list(a *App) []listRow {
 		switch {
 		case f.Folder == a.o.Folder.Path, p.scope == 2, p.scope == 1 && f.Project == a.project():
 			here = append(here, row)
-		case p.filter != nil && p.scope == 0:
+		case p.Filter != nil && p.scope == 0:
 			others = append(others, row)
 		}
 	}
 	if len(others) > 0 {
-		here = append(append(here, listRow{line: text.Of(text.Dim, "other folders")}), others...)
+		here = append(append(here, lists.Row{Line: text.Of(text.Dim, "other folders")}), others...)
 	}
 	return here
 }
@@ -230,7 +233,7 @@ func titleOf(f lead.Found) string {
 	return f.Bot
 }
 
-func sessionRow(a *App, f lead.Found) listRow {
+func sessionRow(a *App, f lead.Found) lists.Row {
 	state, role := "gone", text.Fail
 	if f.Record != nil {
 		g := glyphs[live.Idle]
@@ -245,12 +248,12 @@ func sessionRow(a *App, f lead.Found) listRow {
 		text.Span{Text: text.Pad(state, 13) + " ", Role: role},
 		text.Span{Text: ago(a.o.Clock(), f.Opened), Role: text.Dim},
 	)
-	return listRow{id: fmt.Sprint(f.BotID), line: line, match: titleOf(f) + " " + f.Bot + " " + f.Folder}
+	return lists.Row{ID: fmt.Sprint(f.BotID), Line: line, Match: titleOf(f) + " " + f.Bot + " " + f.Folder}
 }
 
-func (p *sessionsPanel) folderOf(a *App, r listRow) []text.Line {
+func (p *sessionsPanel) folderOf(a *App, r lists.Row) []text.Line {
 	if f := p.of(a, r); f != nil {
-		return []text.Line{text.Of(text.Dim, cells.OneLine(tilde(f.Folder)))}
+		return []text.Line{text.Of(text.Dim, cells.OneLine(human.Path(f.Folder)))}
 	}
 	return nil
 }
@@ -273,9 +276,9 @@ func ago(now, at time.Time) string {
 	return strings.TrimSpace(at.Format("2 Jan"))
 }
 
-func (p *sessionsPanel) of(a *App, r listRow) *lead.Found {
+func (p *sessionsPanel) of(a *App, r lists.Row) *lead.Found {
 	for _, f := range p.found(a) {
-		if fmt.Sprint(f.BotID) == r.id {
+		if fmt.Sprint(f.BotID) == r.ID {
 			return &f
 		}
 	}
@@ -284,7 +287,7 @@ func (p *sessionsPanel) of(a *App, r listRow) *lead.Found {
 
 // open goes to a session. One that is gone can be forgotten, and nothing else: what has
 // its name now is another bot.
-func (p *sessionsPanel) open(a *App, r listRow) bool {
+func (p *sessionsPanel) open(a *App, r lists.Row) bool {
 	f := p.of(a, r)
 	switch {
 	case f == nil:
@@ -297,7 +300,7 @@ func (p *sessionsPanel) open(a *App, r listRow) bool {
 		return false
 	}
 	if f.Folder != a.o.Folder.Path {
-		a.notes.say("it works in " + tilde(f.Folder))
+		a.notes.say("it works in " + human.Path(f.Folder))
 	}
 	a.openSession(f.Record.Name, f.Record.ID)
 	return true
@@ -314,7 +317,7 @@ func (a *App) forgetSession(id int64) {
 }
 
 // change changes what the book has of a session.
-func (p *sessionsPanel) change(a *App, r listRow, change func(*lead.Session)) {
+func (p *sessionsPanel) change(a *App, r lists.Row, change func(*lead.Session)) {
 	f := p.of(a, r)
 	if f == nil {
 		return
@@ -337,11 +340,11 @@ func (p *sessionsPanel) change(a *App, r listRow, change func(*lead.Session)) {
 	a.rail.read(a)
 }
 
-func (p *sessionsPanel) archive(a *App, r listRow) {
+func (p *sessionsPanel) archive(a *App, r lists.Row) {
 	p.change(a, r, func(s *lead.Session) { s.Archived = !s.Archived })
 }
 
-func (p *sessionsPanel) rename(a *App, r listRow) {
+func (p *sessionsPanel) rename(a *App, r lists.Row) {
 	a.panel = &inputPanel{title: "rename", back: p, take: func(a *App, title string) {
 		p.change(a, r, func(s *lead.Session) { s.Title = title })
 	}}
@@ -349,7 +352,7 @@ func (p *sessionsPanel) rename(a *App, r listRow) {
 
 // fork makes a session that goes on from the one at hand, in its folder, and comes to
 // hand itself.
-func (p *sessionsPanel) fork(a *App, r listRow) {
+func (p *sessionsPanel) fork(a *App, r lists.Row) {
 	f := p.of(a, r)
 	if f == nil || f.Gone() {
 		return
@@ -372,12 +375,12 @@ func (p *sessionsPanel) fork(a *App, r listRow) {
 		a.notes.say(bot.Name + " is a fork of " + f.Bot)
 		p.read(a)
 		a.rail.read(a)
-		p.at = fmt.Sprint(bot.ID)
+		p.At = fmt.Sprint(bot.ID)
 	})
 }
 
 // remove deletes the bot's rows, after a question that says what goes and what stays.
-func (p *sessionsPanel) remove(a *App, r listRow) {
+func (p *sessionsPanel) remove(a *App, r lists.Row) {
 	f := p.of(a, r)
 	if f == nil || f.Gone() {
 		return

@@ -8,6 +8,8 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -32,43 +34,43 @@ func (a *App) openTasks() {
 		right: func() string { return fmt.Sprint(len(a.tasks())) },
 		hint:  []string{"Enter peek", "o open", "s stop", "g diff", "m merge", "d remove"},
 		head:  text.Of(text.Dim, text.Pad("NAME", 22)+text.Pad("STATE", 14)+text.Pad("BRANCH", 24)+"TIME"),
-		rows: func(a *App) []listRow {
-			var rows []listRow
+		rows: func(a *App) []lists.Row {
+			var rows []lists.Row
 			for _, t := range a.tasks() {
 				rows = append(rows, taskRow(a, t))
 			}
 			return rows
 		},
-		detail: func(a *App, r listRow, w int) []text.Line {
-			t := a.world.Bot(r.id)
+		detail: func(a *App, r lists.Row, w int) []text.Line {
+			t := a.world.Bot(r.ID)
 			if t == nil || t.Record.Workspace == nil {
 				return nil
 			}
-			return []text.Line{text.Of(text.Dim, cells.OneLine(tilde(*t.Record.Workspace)))}
+			return []text.Line{text.Of(text.Dim, cells.OneLine(human.Path(*t.Record.Workspace)))}
 		},
 	}
-	p.keys = map[string]func(*App, listRow) bool{
-		"enter":       func(a *App, r listRow) bool { a.goTo(r.id, true); return true },
-		"task_open":   func(a *App, r listRow) bool { a.goTo(r.id, false); return true },
-		"task_diff":   func(a *App, r listRow) bool { a.failing(a.openTaskReview(r.id)); return false },
-		"task_stop":   func(a *App, r listRow) bool { a.stopBot(r.id); return false },
-		"task_merge":  func(a *App, r listRow) bool { a.openMerge(r.id); return false },
-		"task_remove": func(a *App, r listRow) bool { a.removeTask(p, r.id); return false },
+	p.keys = map[string]func(*App, lists.Row) bool{
+		"enter":       func(a *App, r lists.Row) bool { a.goTo(r.ID, true); return true },
+		"task_open":   func(a *App, r lists.Row) bool { a.goTo(r.ID, false); return true },
+		"task_diff":   func(a *App, r lists.Row) bool { a.failing(a.openTaskReview(r.ID)); return false },
+		"task_stop":   func(a *App, r lists.Row) bool { a.stopBot(r.ID); return false },
+		"task_merge":  func(a *App, r lists.Row) bool { a.openMerge(r.ID); return false },
+		"task_remove": func(a *App, r lists.Row) bool { a.removeTask(p, r.ID); return false },
 	}
 	a.panel = p
 }
 
-func taskRow(a *App, t *live.Bot) listRow {
+func taskRow(a *App, t *live.Bot) lists.Row {
 	g := glyphs[t.State(false)]
 	took := ""
 	if t.Turn != 0 {
-		took = clock(a.o.Clock().Sub(t.Since))
+		took = human.Clock(a.o.Clock().Sub(t.Since))
 	}
 	branch := "-"
 	if t.Record.Workspace != nil && strings.Contains(*t.Record.Workspace, "/worktrees/") {
 		branch = "agent/" + t.Record.Name
 	}
-	return listRow{id: t.Record.Name, line: text.Join(
+	return lists.Row{ID: t.Record.Name, Line: text.Join(
 		text.Span{Text: text.Pad(cells.OneLine(t.Record.Name), 21) + " "},
 		text.Span{Text: text.Pad(g.mark+" "+g.word, 13) + " ", Role: g.role},
 		text.Span{Text: text.Pad(cells.OneLine(branch), 23) + " ", Role: text.Dim},

@@ -8,6 +8,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
@@ -32,17 +33,17 @@ func (a *App) openTree() error {
 	}
 	rows := family(s.id, lead.Sessions(a.ready.Store.Identity, page, a.world.Records()))
 	info := map[int64]branchInfo{}
-	p := &listPanel{title: "tree of " + cells.OneLine(s.name()), empty: "there are no forks", hint: []string{"Enter open"}, at: fmt.Sprint(s.id)}
+	p := &listPanel{title: "tree of " + cells.OneLine(s.name()), empty: "there are no forks", hint: []string{"Enter open"}, List: lists.List{At: fmt.Sprint(s.id)}}
 	p.right = func() string { return fmt.Sprint(len(rows)) }
-	p.rows = func(*App) (out []listRow) {
+	p.rows = func(*App) (out []lists.Row) {
 		for _, r := range rows {
 			out = append(out, treeRow(r, info[r.BotID]))
 		}
 		return out
 	}
-	p.keys = map[string]func(*App, listRow) bool{"enter": func(a *App, r listRow) bool {
+	p.keys = map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
 		for _, f := range rows {
-			if fmt.Sprint(f.BotID) == r.id && f.Record != nil {
+			if fmt.Sprint(f.BotID) == r.ID && f.Record != nil {
 				a.goTo(f.Record.Name, false)
 			}
 		}
@@ -101,7 +102,7 @@ func family(of int64, all []lead.Found) (out []kinsman) {
 	return out
 }
 
-func treeRow(m kinsman, info branchInfo) listRow {
+func treeRow(m kinsman, info branchInfo) lists.Row {
 	head := strings.Repeat("  ", m.depth)
 	if m.depth > 0 {
 		head = strings.Repeat("  ", m.depth-1) + "└ "
@@ -116,7 +117,7 @@ func treeRow(m kinsman, info branchInfo) listRow {
 	if info.last != "" {
 		spans = append(spans, text.Span{Text: cells.OneLine(info.last), Role: text.Dim})
 	}
-	return listRow{id: fmt.Sprint(m.BotID), line: text.Join(spans...)}
+	return lists.Row{ID: fmt.Sprint(m.BotID), Line: text.Join(spans...)}
 }
 
 // readMember reads where a fork began and what was said in it last.

@@ -139,3 +139,36 @@ func TestAnInvalidProjectFile(t *testing.T) {
 		s.WaitFor("other.lead")
 	})
 }
+
+func TestTheFilesOfAFoldersFoldersAreNamed(t *testing.T) {
+	t.Parallel()
+	h := sonnytest.Fresh(t, sonnytest.Config("model = \"scripted/sonny\"\n"))
+	all := map[string]string{".agents/skills/plan/SKILL.md": "x", ".agents/setup": "#!/bin/sh\n"}
+	for _, name := range strings.Fields("a b c d e f g h i j k") {
+		all[".agents/skills/plan/"+name] = name
+	}
+	s := open(h, h.Repo("demo", all))
+	wants(t, s, ".agents/setup", ".agents/skills/plan/SKILL.md", "and 3 more files", ".agents/setup runs as you")
+}
+
+// What the person said was lost: it is said, and asked anew.
+func TestADamagedTrustFileIsToldAndAsksAnew(t *testing.T) {
+	t.Parallel()
+	h := sonnytest.Fresh(t, sonnytest.Config("model = \"scripted/sonny\"\njudge_model = \"scripted/judge-allow\"\n"))
+	dir := h.Repo("demo", map[string]string{"AGENTS.md": "Say ahoy.\n"})
+	h.Write(".agent/sonny/trust.json", "\x00\x91nothing")
+	h.Write(".agent/sonny/state.json", "\x00\x91nothing")
+	s := h.In(dir).Screen(sonnytest.Terminal{Width: 200, Height: 24}, "sonny", "--no-motion", "--theme", "none")
+	wants(t, s, "use them", "Esc leave")
+	s.Keys("2")
+	s.WaitFor("makes one: demo.lead")
+	send(s, "/notices")
+	wants(t, s, "trust.json is damaged and is begun anew", "state.json is damaged and is begun anew")
+	s.Keys("Escape")
+	s.WaitGone("is begun anew")
+	send(s, "say: x")
+	s.WaitFor("✔ done")
+	if shown := h.Agent("show", "--bot", "demo.lead"); shown.Exit != 0 || strings.Contains(shown.Stdout, "ahoy") {
+		t.Errorf("%d: the instructions: %s", shown.Exit, shown.Stdout)
+	}
+}

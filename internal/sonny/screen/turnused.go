@@ -1,9 +1,8 @@
 package screen
 
 import (
-	"strings"
-
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/figures"
 	"agent/internal/sonny/usage"
 )
 
@@ -34,21 +33,7 @@ func (a *App) toldOf(bot int64, turns []usage.Turn) {
 func (a *App) tellUsed(tr *cells.Transcript, turns []usage.Turn) {
 	for _, t := range turns {
 		if !t.Began.IsZero() {
-			tr.Used(t.ID, a.turnWords(t))
+			tr.Used(t.ID, figures.Turn(a.o.Usage.Prices, t, a.o.Usage.NoCost))
 		}
 	}
-}
-
-// turnWords are a turn's tokens, cost, rounds and time.
-func (a *App) turnWords(t usage.Turn) string {
-	part := usage.PartOf(a.o.Usage.Prices, t)
-	words := []string{tokens(t.Input) + " in, " + tokens(t.Output) + " out"}
-	if !a.o.Usage.NoCost {
-		words = append(words, part.Sum.CostBrief())
-	}
-	words = append(words, plural(int(t.Rounds), "round", "rounds"))
-	if t.Over {
-		words = append(words, cells.Span(t.Ended.Sub(t.Began)))
-	}
-	return strings.Join(words, " · ")
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 	"agent/protocol"
@@ -98,7 +100,7 @@ func filesPanel(room *snapshot.Room, step *snapshot.Step, back bool) *listPanel 
 		late = " This state was taken late: the turn had begun."
 	}
 	p := &listPanel{title: title, right: func() string { return fmt.Sprint(len(step.Changes)) }, empty: "no file would change"}
-	p.rows = func(*App) []listRow { return changeRows(step.Changes) }
+	p.rows = func(*App) []lists.Row { return changeRows(step.Changes) }
 	p.asks = &question{
 		text: verb + step.Mark.At.Format("15:04:05") + "?" + late + " Files that git ignores, and files outside the folder, are not covered.",
 		yes:  func(a *App) { a.goStep(room, step, back); a.panel = nil },
@@ -114,21 +116,21 @@ func (a *App) goStep(room *snapshot.Room, step *snapshot.Step, back bool) {
 			case err != nil:
 				a.notes.fail(err)
 			case back:
-				a.notes.say(plural(len(step.Changes), "file is", "files are") + " as before; /redo takes that back")
+				a.notes.say(human.Count(len(step.Changes), "file is", "files are") + " as before; /redo takes that back")
 			default:
-				a.notes.say(plural(len(step.Changes), "file is", "files are") + " back")
+				a.notes.say(human.Count(len(step.Changes), "file is", "files are") + " back")
 			}
 			a.readBranch()
 		})
 }
 
 // changeRows are files as a list shows them.
-func changeRows(list []snapshot.Change) (rows []listRow) {
+func changeRows(list []snapshot.Change) (rows []lists.Row) {
 	marks := map[byte]text.Span{
 		'A': {Text: "comes back  ", Role: text.Add}, 'D': {Text: "goes        ", Role: text.Del}, 'M': {Text: "changes     ", Role: text.Plain},
 	}
 	for _, c := range list {
-		rows = append(rows, listRow{id: c.Path, line: text.Join(marks[c.Op], text.Span{Text: cells.OneLine(c.Path)})})
+		rows = append(rows, lists.Row{ID: c.Path, Line: text.Join(marks[c.Op], text.Span{Text: cells.OneLine(c.Path)})})
 	}
 	return rows
 }

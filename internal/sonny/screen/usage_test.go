@@ -34,7 +34,7 @@ func TestTheContextMeter(t *testing.T) {
 				if m := percent.FindStringSubmatch(row); m != nil {
 					shown[m[1]] = true
 				}
-				return containsAll(row, words)
+				return HasAll(row, words)
 			})
 		}
 		red := func(word string) bool {
@@ -69,7 +69,7 @@ func TestTheContextMeter(t *testing.T) {
 	})
 }
 
-func containsAll(s string, words []string) bool {
+func HasAll(s string, words []string) bool {
 	for _, w := range words {
 		if !strings.Contains(s, w) {
 			return false
@@ -127,7 +127,7 @@ var (
 
 // reached waits until the screen's first row holds all words.
 func reached(s screen, words ...string) {
-	s.Until("the header "+strings.Join(words, ", "), func(screen string) bool { return containsAll(headerOf(screen), words) })
+	s.Until("the header "+strings.Join(words, ", "), func(screen string) bool { return HasAll(headerOf(screen), words) })
 }
 
 // inFull is a header of which nothing is missing that comes later than the turn's end.

@@ -45,7 +45,7 @@ func (a *App) place(w, h int) layout {
 	if h < 16 {
 		most = 2
 	}
-	lines, _, _ := a.main().rows(max(1, w-3), most)
+	lines, _, _ := a.main().Rows(max(1, w-3), most)
 	l.composer = len(lines)
 	l.queue = min(stripMost, len(a.strip(w)))
 	l.body = h - l.composer - l.queue - 1 // the footer
@@ -83,7 +83,7 @@ func (a *App) view(f *term.Frame) {
 	w, h := f.Size()
 	if w < leastWidth || h < leastHeight {
 		f.Put(0, 0, text.Of(text.Plain, "terminal too small"), w)
-		a.answers.hide()
+		a.answers.view.Hidden(a.answers.shown)
 		return
 	}
 	l := a.place(w, h)
@@ -93,7 +93,7 @@ func (a *App) view(f *term.Frame) {
 		y++
 	}
 	if l.rules {
-		c.Put(0, y, rule(w), w)
+		c.Put(0, y, text.Across(w), w)
 		y++
 	}
 	bars := a.body(c.Sub(0, y, w, l.body), l)
@@ -103,7 +103,7 @@ func (a *App) view(f *term.Frame) {
 	if rows := a.leaderRows(w); len(rows) > 0 {
 		n := min(len(rows), max(0, l.body-1))
 		c.Fill(0, y+l.body-n-1, w, n+1, text.Plain)
-		c.Put(0, y+l.body-n-1, titledRule("Ctrl+X", "", w), w)
+		c.Put(0, y+l.body-n-1, text.Titled("Ctrl+X", "", w), w)
 		for i, row := range rows[:n] {
 			c.Put(0, y+l.body-n+i, row.Cut(w), w)
 		}
@@ -116,7 +116,7 @@ func (a *App) view(f *term.Frame) {
 		y += l.queue
 	}
 	if l.rules {
-		c.Put(0, y, rule(w), w)
+		c.Put(0, y, text.Across(w), w)
 		if l.queue == 0 {
 			joints(c, y, bars, "┴")
 		}
@@ -125,7 +125,7 @@ func (a *App) view(f *term.Frame) {
 	a.composerRows(c.Sub(0, y, w, l.composer))
 	y += l.composer
 	if l.rules {
-		c.Put(0, y, rule(w), w)
+		c.Put(0, y, text.Across(w), w)
 		y++
 	}
 	c.Put(0, y, a.footer(w), w)
@@ -134,28 +134,11 @@ func (a *App) view(f *term.Frame) {
 	}
 }
 
-func rule(w int) text.Line {
-	return text.Line{Spans: []text.Span{{Text: strings.Repeat("─", w), Role: text.Rule, Chrome: true}}}
-}
-
 // joints are where the lines between the body's columns meet a rule.
 func joints(c term.Canvas, y int, bars []int, mark string) {
 	for _, x := range bars {
 		c.Put(x, y, text.Of(text.Rule, mark), 1)
 	}
-}
-
-// titledRule is a rule that carries a panel's title, and a word at its right.
-func titledRule(title, right string, w int) text.Line {
-	left := text.Join(text.Span{Text: "── ", Role: text.Rule, Chrome: true}, text.Span{Text: title, Attr: text.Bold}, text.Span{Text: " ", Chrome: true})
-	end := text.Line{}
-	if right != "" {
-		end = text.Join(text.Span{Text: " " + right + " ─", Role: text.Rule, Chrome: true})
-	}
-	left = left.Cut(max(0, w-end.Width()))
-	fill := max(0, w-left.Width()-end.Width())
-	left.Spans = append(left.Spans, text.Span{Text: strings.Repeat("─", fill), Role: text.Rule, Chrome: true})
-	return text.Line{Spans: append(left.Spans, end.Spans...)}
 }
 
 // body draws the rail, the transcript and the pane beside it, or what covers them. It
@@ -282,7 +265,7 @@ func (a *App) heldWords(b *live.Bot) string {
 // composerRows draws what is being written, and puts the cursor there.
 func (a *App) composerRows(c term.Canvas) {
 	w, h := c.Size()
-	lines, x, y := a.main().rows(max(1, w-3), h)
+	lines, x, y := a.main().Rows(max(1, w-3), h)
 	for i := range min(h, len(lines)) {
 		head := "  "
 		if i == 0 {
@@ -446,7 +429,7 @@ func (a *App) keyHints() []string {
 		return a.panel.hints()
 	case a.answers.focused:
 		return a.answers.hints(a)
-	case a.answers.open(a) && !a.composing().empty():
+	case a.answers.open(a) && !a.composing().Empty():
 		return []string{"keys go to your message · Alt+A or Ctrl+X a moves to the question"}
 	case a.answers.open(a) && a.session.working(a):
 		return []string{"Alt+A or Ctrl+X a moves to the question", "Esc Esc stops the turn"}

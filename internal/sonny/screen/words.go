@@ -1,23 +1,11 @@
 package screen
 
 import (
-	"errors"
-	"fmt"
 	"strings"
-	"time"
 
 	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
-
-// clock is a duration as the header counts it: 0:42, 1:02:03.
-func clock(d time.Duration) string {
-	s := int(max(0, d).Seconds())
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
 
 // settled is called when a page of records has come.
 func (a *App) settled() {
@@ -32,15 +20,6 @@ func (a *App) project() string {
 		return lead.ProjectOf(a.session.bot)
 	}
 	return a.start.project
-}
-
-// detailOf is what an error says without its code.
-func detailOf(err error) string {
-	var known *protocol.Error
-	if errors.As(err, &known) && known.Detail != "" {
-		return known.Detail
-	}
-	return err.Error()
 }
 
 func noBot(name string) error {

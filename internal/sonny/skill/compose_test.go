@@ -132,10 +132,15 @@ func TestRolesAreErrorsWhenUsed(t *testing.T) {
 func TestEditableRole(t *testing.T) {
 	t.Parallel()
 	home, _ := folders(t, nil)
-	path, made, err := EditableRole(home, "lead")
-	text, _ := os.ReadFile(path)
-	if err != nil || !made || path != filepath.Join(home, ".agents/agents/lead.md") || string(text) != BuiltInRoles()["lead"] {
-		t.Fatalf("%s, %v, %v: %s", path, made, err, text)
+	path, begin, err := EditableRole(home, "lead")
+	if err != nil || path != filepath.Join(home, ".agents/agents/lead.md") || begin != BuiltInRoles()["lead"] {
+		t.Fatalf("%s, %v: %s", path, err, begin)
+	}
+	if _, err := os.Lstat(filepath.Dir(path)); err == nil {
+		t.Error("it was made before anything was edited")
+	}
+	if err := KeepRole(home, "lead", begin+"changed\n"); err != nil {
+		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
@@ -144,10 +149,10 @@ func TestEditableRole(t *testing.T) {
 		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, made, err := EditableRole(home, "lead")
+		_, begin, err := EditableRole(home, "lead")
 		text, _ := os.ReadFile(path)
-		if err != nil || made || string(text) != "mine" {
-			t.Errorf("%v, %v: %s", made, err, text)
+		if err != nil || begin != "" || string(text) != "mine" {
+			t.Errorf("%q, %v: %s", begin, err, text)
 		}
 	})
 	t.Run("a role that is nowhere", func(t *testing.T) {

@@ -159,28 +159,32 @@ func roleRow(e instructions.Entry, home string) RoleRow {
 	return r
 }
 
-// EditableRole is the person's file for a role, which an editor may open. The first
-// time it is a copy of the built-in one. profile_not_found for a role that neither is
-// built in nor has a file of the person's; invalid_name; skill_left for a link or the
-// like in its place.
-func EditableRole(home, name string) (path string, made bool, err error) {
+// EditableRole is the person's file for a role, and, where there is none yet, the text of
+// the built-in one that it would begin as; "" for a file that is there. Nothing is made.
+// profile_not_found for a role that neither is built in nor has a file of the person's;
+// invalid_name; skill_left for a link or the like in its place.
+func EditableRole(home, name string) (path, text string, err error) {
 	if !instructions.ValidRole(name) {
-		return "", false, protocol.Fail(protocol.InvalidName, "the role "+name+": its name is letters, digits, -, _ and ., and does not begin with a dot")
+		return "", "", protocol.Fail(protocol.InvalidName, "the role "+name+": its name is letters, digits, -, _ and ., and does not begin with a dot")
 	}
-	dir := filepath.Join(home, ".agents", "agents")
-	path = filepath.Join(dir, name+".md")
+	path = filepath.Join(home, ".agents", "agents", name+".md")
 	switch info, err := os.Lstat(path); {
 	case err == nil && !info.Mode().IsRegular():
-		return "", false, protocol.Fail(codeLeft, path+" is not a regular file; move it away, or edit what it leads to")
+		return "", "", protocol.Fail(codeLeft, path+" is not a regular file; move it away, or edit what it leads to")
 	case err == nil:
-		return path, false, nil
+		return path, "", nil
 	}
 	text, ok := BuiltInRoles()[name]
 	if !ok {
-		return "", false, protocol.Fail(protocol.ProfileNotFound, "there is no role "+name+" of yours and none that is built in; make "+path+" to have one")
+		return "", "", protocol.Fail(protocol.ProfileNotFound, "there is no role "+name+" of yours and none that is built in; make "+path+" to have one")
 	}
+	return path, text, nil
+}
+
+// KeepRole makes the person's file for a role. skill_left where it cannot be written.
+func KeepRole(home, name, text string) error {
 	if err := makeAgents(home); err != nil {
-		return "", false, err
+		return err
 	}
-	return path, true, writeTree(dir, nil, files{name + ".md": text})
+	return writeTree(filepath.Join(home, ".agents", "agents"), nil, files{name + ".md": text})
 }

@@ -28,7 +28,7 @@ func checkout(t *testing.T, files map[string]string) (string, *Room) {
 	}
 	runGit(t, dir, "add", "-A")
 	runGit(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")
-	r, err := repo.Find(context.Background(), dir)
+	r, _, err := repo.Find(context.Background(), dir)
 	if err != nil || !r.There() {
 		t.Fatal(err, r)
 	}

@@ -128,3 +128,16 @@ func CompactsAt(envelope, percent, replyCap int64) int64 {
 	headroom := min(replyCap*bytesPerToken, envelope/4)
 	return max(0, envelope*percent/100-headroom) / bytesPerToken
 }
+
+// CompactionOf is at how many tokens a bot's context is summarized; 0 for never.
+func CompactionOf(record *protocol.Bot, limits *protocol.Limits) int64 {
+	if record.CompactionInstructions == nil {
+		return 0
+	}
+	reply := int64(0)
+	if limits.OutputTokens != nil {
+		reply = *limits.OutputTokens
+	}
+	set := &record.Settings
+	return CompactsAt(set.ContextBytes.Or(limits.ContextBytes), set.CompactAt.Or(limits.CompactAt), set.MaxOutputTokens.Or(reply))
+}

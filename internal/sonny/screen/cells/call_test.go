@@ -68,7 +68,7 @@ func (d *told) pass(t time.Duration) *told { d.c.now = d.c.now.Add(t); return d 
 // lines are the transcript's, with the roles of what they say of verdicts.
 func (d *told) lines(width int) string {
 	var out []string
-	for _, row := range d.Rows(Look{Width: width}, 0, 1000) {
+	for _, row := range d.Rows(Look{Width: width, Fold: DefaultFold()}, 0, 1000) {
 		out = append(out, strings.TrimRight(row.Line.String(), " "))
 	}
 	return strings.Join(out, "\n")
@@ -77,7 +77,7 @@ func (d *told) lines(width int) string {
 // role is that of the span which holds words.
 func (d *told) role(words string) text.Role {
 	d.t.Helper()
-	for _, row := range d.Rows(Look{Width: 100}, 0, 1000) {
+	for _, row := range d.Rows(Look{Width: 100, Fold: DefaultFold()}, 0, 1000) {
 		for _, s := range row.Line.Spans {
 			if strings.Contains(s.Text, words) {
 				return s.Role

@@ -17,13 +17,14 @@ func (c *ToolCall) layout(l Look, open bool) []text.Line {
 	for _, s := range c.Steps {
 		out = append(out, s.line(c.now()).Cut(l.Width))
 	}
-	body := c.body(l.Width)
-	keep := foldedResult
-	if c.diffs() {
-		keep = foldedDiff
-	}
-	if c.reads() && c.failed == "" && !open {
+	body, keep := c.body(l.Width), l.Fold.Output
+	open = open || c.diffs() && l.Fold.Diff == FoldOpen
+	switch {
+	case open:
+	case c.failed == "" && (c.reads() || c.diffs() && l.Fold.Diff == FoldLine):
 		body = nil
+	case c.diffs():
+		keep = foldedDiff
 	}
 	if fromEnd := !c.ok() && c.shell != nil; fromEnd && !open && len(body) > keep+1 {
 		out = append(out, body[len(body)-keep:]...)

@@ -17,7 +17,25 @@ type Look struct {
 	Output   bool // tool output and diffs are unfolded
 	Thoughts bool // so are thoughts
 	All      bool // everything is: the reader
+	Fold     Fold
 }
+
+// Fold is how much stands folded (tui.fold, sonny.md 8.2).
+type Fold struct {
+	Output int    // lines of a call's result
+	Diff   string // FoldPreview, FoldLine or FoldOpen
+	Apart  bool   // each read of a run has a line of its own
+}
+
+// What of a diff stands folded.
+const (
+	FoldPreview = "preview" // its first lines
+	FoldLine    = "line"    // how much it changed
+	FoldOpen    = "open"    // all of it
+)
+
+// DefaultFold is what is folded where nobody says.
+func DefaultFold() Fold { return Fold{Output: 2, Diff: FoldPreview} }
 
 // Kind says what a cell is.
 type Kind uint8

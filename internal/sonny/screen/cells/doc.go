@@ -27,6 +27,30 @@ func wholeDoc(o md.Options, s string) *doc {
 	return d
 }
 
+// styled is the same text, laid out otherwise.
+func (d *doc) styled(o md.Options, whole bool) *doc {
+	if whole {
+		return wholeDoc(o, d.source.String())
+	}
+	again := newDoc(o)
+	again.append(d.source.String())
+	return again
+}
+
+// Restyle lays all replies out by other options, where they are others.
+func (t *Transcript) Restyle(o md.Options) {
+	if o == t.o {
+		return
+	}
+	t.o = o
+	for i := range t.Len() {
+		if c := t.At(i); c.Kind == Reply {
+			c.doc = c.doc.styled(o, !c.Live)
+			c.Changed()
+		}
+	}
+}
+
 func (d *doc) append(s string) {
 	d.awake().Append(s)
 	d.source.WriteString(s)

@@ -20,7 +20,7 @@ type printer struct {
 
 func (p *printer) take() {
 	for _, piece := range p.tr.Take(func(int64) bool { return p.ended }) {
-		for _, line := range piece.Lines(cells.Look{Width: 60}) {
+		for _, line := range piece.Lines(cells.Look{Width: 60, Fold: cells.DefaultFold()}) {
 			if s := strings.TrimRight(line.String(), " "); s != "" {
 				p.lines = append(p.lines, s)
 			}
@@ -99,7 +99,7 @@ func TestTake(t *testing.T) {
 		if len(p.lines) != 0 {
 			t.Fatalf("while it runs: %q", p.lines)
 		}
-		if rest := p.tr.Rest(cells.Look{Width: 60}); len(rest) != 2 {
+		if rest := p.tr.Rest(cells.Look{Width: 60, Fold: cells.DefaultFold()}); len(rest) != 2 {
 			t.Errorf("the rest is %d rows", len(rest))
 		}
 		done, _ := json.Marshal(protocol.ToolCompleted{CallID: "c1"})
@@ -108,7 +108,7 @@ func TestTake(t *testing.T) {
 		if len(p.lines) != 2 || !strings.Contains(p.lines[0], "true") {
 			t.Errorf("%q", p.lines)
 		}
-		if rest := p.tr.Rest(cells.Look{Width: 60}); len(rest) != 0 {
+		if rest := p.tr.Rest(cells.Look{Width: 60, Fold: cells.DefaultFold()}); len(rest) != 0 {
 			t.Errorf("the rest is %d rows", len(rest))
 		}
 	})
@@ -118,7 +118,7 @@ func TestTake(t *testing.T) {
 		p.tr.Delta(1, false, strings.Repeat("wide words ", 20)+"\n\nsecond")
 		p.take()
 		n := len(p.lines)
-		if rest := p.tr.Rest(cells.Look{Width: 20}); len(rest) != 2 || rest[1].String() != "second" {
+		if rest := p.tr.Rest(cells.Look{Width: 20, Fold: cells.DefaultFold()}); len(rest) != 2 || rest[1].String() != "second" {
 			t.Errorf("at 20 cells the rest is %v", rest)
 		}
 		p.take()

@@ -11,8 +11,7 @@ import (
 // How much of a cell stands folded, in lines.
 const (
 	foldedMessage = 12
-	foldedResult  = 2
-	foldedDiff    = 3
+	foldedDiff    = 3 // of a preview
 )
 
 // layout gives the cell its lines.
@@ -150,7 +149,7 @@ func (c *Cell) notice(l Look, role text.Role) []text.Line {
 
 // reads is a run of calls that only look.
 func (c *Cell) reads(l Look) []text.Line {
-	if len(c.Calls) == 1 || c.open(l) {
+	if len(c.Calls) == 1 || l.Fold.Apart || c.open(l) {
 		var out []text.Line
 		for _, call := range c.Calls {
 			out = append(out, call.layout(l, c.open(l))...)

@@ -30,7 +30,7 @@ func TestUsed(t *testing.T) {
 		}
 		return strings.Join(out, "|")
 	}
-	all := Look{Width: 60, All: true}
+	all := Look{Width: 60, All: true, Fold: DefaultFold()}
 	before := lines(all)
 	tr.Used(1, "of the first")
 	tr.Used(2, "of the second")
@@ -38,7 +38,7 @@ func TestUsed(t *testing.T) {
 	if got, want := lines(all), "› first|of the first|one||› second|of the second||steered in  a steer|two"; strings.ReplaceAll(got, "› steered", "steered") != want {
 		t.Errorf("%q, wanted %q; it was %q", got, want, before)
 	}
-	if got := lines(Look{Width: 60}); strings.Contains(got, "of the") {
+	if got := lines(Look{Width: 60, Fold: DefaultFold()}); strings.Contains(got, "of the") {
 		t.Errorf("where not all is shown: %q", got)
 	}
 }

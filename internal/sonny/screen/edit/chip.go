@@ -151,3 +151,11 @@ func (e *Editor) expand(at Pos) bool {
 func (e *Editor) Message() (text string, pictures []Chip) {
 	return e.Draft().Message()
 }
+
+// Pasted is a text as a paste leaves it in a message: what cannot be part of one is gone.
+func Pasted(s string) string {
+	e := New()
+	e.Paste(s)
+	text, _ := e.Message()
+	return text
+}

@@ -1,6 +1,6 @@
 // Package edit is the composer's text (sonny.md 10.1): a caret that moves by what a
 // person sees as a character, the editing keys of a readline prompt, undo, chips that
-// stand for pastes and pictures, and rows for a width. It knows no terminal and no clock.
+// stand for pastes and pictures, and rows for a width. It knows no terminal and no clock. A Field is such a text where it is one of a panel's.
 package edit
 
 import (

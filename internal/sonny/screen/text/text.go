@@ -102,7 +102,7 @@ func Of(role Role, s string) Line { return Line{Spans: []Span{{Text: s, Role: ro
 func Join(spans ...Span) Line { return Line{Spans: spans} }
 
 // Ambiguous makes characters of ambiguous East Asian width two cells wide. It is set
-// once, before anything is measured (tui.ambiguous_wide).
+// while no screen is open, before anything is measured (tui.ambiguous_wide).
 var Ambiguous bool
 
 func options() displaywidth.Options { return displaywidth.Options{EastAsianWidth: Ambiguous} }

@@ -1,4 +1,4 @@
-package screen
+package ahead
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -30,7 +32,7 @@ type FirstRun struct {
 
 	w, h    int
 	step    step
-	field   composer
+	field   edit.Field
 	hand    int // the row at hand: 0 is the key
 	key     string
 	whose   setup.Provider
@@ -92,7 +94,7 @@ func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 			case term.Resize:
 				f.w, f.h = e.W, e.H
 			case term.Paste:
-				f.field.e().Type(strings.TrimSpace(e.Text))
+				f.field.Editor().Type(strings.TrimSpace(e.Text))
 			case term.Key:
 				done, err := f.press(ctx, e)
 				if errors.Is(err, errLater) {
@@ -129,18 +131,18 @@ func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error)
 		return f.enter(ctx)
 	case f.step == askWhose:
 		return false, f.pickWhose(ctx, k.Name)
-	case f.step == askKey && f.field.empty() && len(k.Name) == 1 && k.Name >= "1" && k.Name <= "4":
+	case f.step == askKey && f.field.Empty() && len(k.Name) == 1 && k.Name >= "1" && k.Name <= "4":
 		return f.choose(ctx, int(k.Name[0]-'0'))
 	default:
 		f.hand = 0
-		f.field.key(f.Keys, k)
+		f.field.Key(f.Keys, k.Name, k.Text)
 	}
 	return false, nil
 }
 
 func (f *FirstRun) back() {
 	f.step, f.message, f.bad, f.key = askKey, "", false, ""
-	f.field.clear()
+	f.field.Clear()
 }
 
 func (f *FirstRun) enter(ctx context.Context) (bool, error) {
@@ -151,13 +153,13 @@ func (f *FirstRun) enter(ctx context.Context) (bool, error) {
 		}
 		f.take(ctx)
 	case askRegion:
-		return f.ended(f.Bedrock(f.key, strings.TrimSpace(f.field.text())))
+		return f.ended(f.Bedrock(f.key, strings.TrimSpace(f.field.Text())))
 	case askSpec:
-		f.key = strings.TrimSpace(f.field.text())
-		f.field.clear()
+		f.key = strings.TrimSpace(f.field.Text())
+		f.field.Clear()
 		f.step, f.message = askSpecKey, "its key; empty for none"
 	case askSpecKey:
-		return f.ended(f.Other(f.key, strings.TrimSpace(f.field.text())))
+		return f.ended(f.Other(f.key, strings.TrimSpace(f.field.Text())))
 	case refused:
 		f.back()
 	}
@@ -166,13 +168,13 @@ func (f *FirstRun) enter(ctx context.Context) (bool, error) {
 
 // take looks whose the key is and tries it.
 func (f *FirstRun) take(ctx context.Context) {
-	key, err := setup.Clean(f.field.text())
+	key, err := setup.Clean(f.field.Text())
 	if err != nil {
 		f.say(err.Error(), true)
 		return
 	}
 	f.key = key
-	f.field.clear()
+	f.field.Clear()
 	p, ok := setup.Whose(key)
 	if !ok {
 		f.step, f.message = askWhose, "Whose key is it?  1 Anthropic  2 OpenAI  3 OpenRouter"
@@ -226,7 +228,7 @@ func (f *FirstRun) keep(models []string) {
 		return
 	}
 	f.key, f.step = "", connected
-	f.say(fmt.Sprintf("✔ %s  %s", f.whose.Name, plural(len(models), "model", "models")), false)
+	f.say(fmt.Sprintf("✔ %s  %s", f.whose.Name, human.Count(len(models), "model", "models")), false)
 }
 
 func (f *FirstRun) choose(ctx context.Context, n int) (bool, error) {
@@ -247,7 +249,7 @@ func (f *FirstRun) choose(ctx context.Context, n int) (bool, error) {
 	case 4:
 		return f.ended(f.Tour())
 	}
-	f.field.clear()
+	f.field.Clear()
 	return false, nil
 }
 
@@ -273,7 +275,7 @@ func (f *FirstRun) view(frame *term.Frame) {
 	w, h := frame.Size()
 	c := frame.All()
 	c.Put(0, 0, text.Join(text.Span{Text: " sonny", Attr: text.Bold}, text.Span{Text: "  first run"}).Right(text.Of(text.Dim, f.Version+" "), w), w)
-	c.Put(0, 1, rule(w), w)
+	c.Put(0, 1, text.Across(w), w)
 	y := 3
 	put := func(l text.Line) { c.Put(0, y, l.Cut(w), w); y++ }
 	put(text.Of(text.Plain, "   Paste a key from Anthropic, OpenAI or OpenRouter, or take a number."))
@@ -294,7 +296,7 @@ func (f *FirstRun) view(frame *term.Frame) {
 		if f.bad {
 			role = text.Fail
 		}
-		for _, l := range text.Wrap([]text.Span{{Text: cells.OneLine(f.message), Role: role}}, text.Frame{Width: max(10, w-4), First: indent3, Rest: indent3}) {
+		for _, l := range text.Wrap([]text.Span{{Text: cells.OneLine(f.message), Role: role}}, text.Frame{Width: max(10, w-4), First: text.Indent(3), Rest: text.Indent(3)}) {
 			put(l)
 		}
 		y++
@@ -306,15 +308,13 @@ func (f *FirstRun) view(frame *term.Frame) {
 	y++
 	put(text.Of(text.Dim, "   Agents read every file you can read, and write where the sandbox lets"))
 	put(text.Of(text.Dim, "   them. Nothing is sent but to the providers you connect."))
-	c.Put(0, h-2, rule(w), w)
+	c.Put(0, h-2, text.Across(w), w)
 	hint := " Enter try the key  ↑↓ move  Esc later"
 	if f.step == connected {
 		hint = " Enter start"
 	}
 	c.Put(0, h-1, text.Of(text.Dim, hint), w)
 }
-
-var indent3 = []text.Span{{Text: "   ", Chrome: true}}
 
 // keyRow is the field: a key is never shown.
 func (f *FirstRun) keyRow(c term.Canvas, y, w int) {
@@ -326,7 +326,7 @@ func (f *FirstRun) keyRow(c term.Canvas, y, w int) {
 	if f.hand == 0 {
 		mark = " ▎ "
 	}
-	shown := f.field.text()
+	shown := f.field.Text()
 	if name == "key" {
 		shown = strings.Repeat("•", min(len([]rune(shown)), max(0, w-16)))
 	}

@@ -1,19 +1,20 @@
-package screen
+package ahead
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
 
-// firstAsk is a question about the folder that stands alone, before there is a daemon.
-type firstAsk struct {
+// question is a question about the folder that stands alone, before there is a daemon.
+type question struct {
 	t       Terminal
 	title   string
-	choices []firstChoice
+	choices []answer
 	words   func(say func(role text.Role, line string))
 
 	w, h int
@@ -21,8 +22,8 @@ type firstAsk struct {
 	deaf bool // it was not on screen long enough to be read: no key is taken
 }
 
-// firstChoice is one answer.
-type firstChoice struct {
+// answer is one answer.
+type answer struct {
 	words   string
 	verdict Verdict
 }
@@ -30,10 +31,10 @@ type firstChoice struct {
 // run shows the question until it is answered. What was typed ahead of it answers
 // nothing: as in the panel of an approval, no key is taken for a moment, which each key
 // begins anew, and nothing is highlighted before an arrow is pressed (sonny.md 9.2).
-func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
+func (q *question) run(ctx context.Context) (Verdict, error) {
 	var err error
 	q.hand, q.deaf = -1, true
-	quiet := time.NewTimer(swallowedFor)
+	quiet := time.NewTimer(decide.Swallowed)
 	defer quiet.Stop()
 	if q.w, q.h, err = q.t.Size(); err != nil {
 		return Leave, err
@@ -53,7 +54,7 @@ func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 				q.w, q.h = e.W, e.H
 			case term.Key:
 				if q.deaf && e.Name != "ctrl+c" {
-					quiet.Reset(swallowedFor)
+					quiet.Reset(decide.Swallowed)
 					continue
 				}
 				if verdict, done := q.press(e); done {
@@ -64,7 +65,7 @@ func (q *firstAsk) run(ctx context.Context) (Verdict, error) {
 	}
 }
 
-func (q *firstAsk) press(k term.Key) (Verdict, bool) {
+func (q *question) press(k term.Key) (Verdict, bool) {
 	switch k.Name {
 	case "up":
 		q.hand = max(0, q.hand-1)
@@ -83,15 +84,15 @@ func (q *firstAsk) press(k term.Key) (Verdict, bool) {
 	return Leave, false
 }
 
-func (q *firstAsk) draw() {
+func (q *question) draw() {
 	f := term.NewFrame(q.w, q.h)
 	w, h := f.Size()
 	c := f.All()
 	c.Put(0, 0, text.Join(text.Span{Text: " sonny", Attr: text.Bold}, text.Span{Text: "  " + q.title}).Cut(w), w)
-	c.Put(0, 1, rule(w), w)
+	c.Put(0, 1, text.Across(w), w)
 	y := 3
 	q.words(func(role text.Role, line string) {
-		for _, l := range text.Wrap([]text.Span{{Text: line, Role: role}}, text.Frame{Width: max(10, w-3), First: indent3, Rest: indent3}) {
+		for _, l := range text.Wrap([]text.Span{{Text: line, Role: role}}, text.Frame{Width: max(10, w-3), First: text.Indent(3), Rest: text.Indent(3)}) {
 			c.Put(0, y, l, w)
 			y++
 		}

@@ -1,10 +1,11 @@
-package screen
+package ahead
 
 import (
 	"context"
 	"fmt"
 
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -14,6 +15,7 @@ type Trust struct {
 	Term   Terminal
 	Folder string
 	Files  []string // what it holds, as they are listed
+	More   int      // files beyond those
 	Setup  bool     // .agents/setup is among them
 }
 
@@ -28,7 +30,7 @@ const (
 )
 
 // trustRows are the choices, in their order.
-var trustRows = []firstChoice{
+var trustRows = []answer{
 	{"use them", UseThem},
 	{"open without them", WithoutThem},
 	{"leave", Leave},
@@ -39,16 +41,16 @@ const maxListed = 10
 
 // Ask shows the question until it is answered.
 func (q *Trust) Ask(ctx context.Context) (Verdict, error) {
-	ask := &firstAsk{t: q.Term, title: "a folder that is new to you", choices: trustRows, words: q.words}
+	ask := &question{t: q.Term, title: "a folder that is new to you", choices: trustRows, words: q.words}
 	return ask.run(ctx)
 }
 
 func (q *Trust) words(say func(text.Role, string)) {
-	say(text.Plain, cells.OneLine(tilde(q.Folder))+" brings files that agents read as instructions:")
+	say(text.Plain, cells.OneLine(human.Path(q.Folder))+" brings files that agents read as instructions:")
 	say(text.Plain, "")
 	for i, name := range q.Files {
 		if i == maxListed {
-			say(text.Dim, fmt.Sprintf("+%d more", len(q.Files)-i))
+			say(text.Dim, fmt.Sprintf("  and %d more files", len(q.Files)-i+q.More))
 			break
 		}
 		say(text.Accent, "  "+cells.OneLine(name))
@@ -69,8 +71,8 @@ type InvalidProject struct {
 
 // Ask shows the question until it is answered. It reports whether the screen opens.
 func (q *InvalidProject) Ask(ctx context.Context) (bool, error) {
-	ask := &firstAsk{
-		t: q.Term, title: "a project.toml that cannot be used", choices: []firstChoice{{"open without it", WithoutThem}, {"leave", Leave}},
+	ask := &question{
+		t: q.Term, title: "a project.toml that cannot be used", choices: []answer{{"open without it", WithoutThem}, {"leave", Leave}},
 		words: func(say func(text.Role, string)) {
 			say(text.Fail, cells.OneLine(q.Fault.Error()))
 			say(text.Plain, "")

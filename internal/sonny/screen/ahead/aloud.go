@@ -1,4 +1,4 @@
-package screen
+package ahead
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"agent/internal/sonny/plain"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
 )
 
@@ -54,7 +55,7 @@ func (r *Aloud) Spoke() bool {
 func (r *Aloud) Events() <-chan term.Event { return r.events }
 
 // Size is one at which nothing of a screen is cut or wrapped.
-func (r *Aloud) Size() (w, h int, err error) { return wideRow, 60, nil }
+func (r *Aloud) Size() (w, h int, err error) { return plain.Wide, 60, nil }
 
 // hide has stars stand for what is typed while a condition holds. It is asked on the
 // goroutine that draws.
@@ -77,9 +78,9 @@ func (r *Aloud) Draw(f *term.Frame) {
 	}
 	if !r.spoke {
 		r.spoke = true
-		r.con.Print(firstLine + r.why)
+		r.con.Print(plain.Because + r.why)
 	}
-	rows := rowsOf(f)
+	rows := plain.Rows(f)
 	for _, row := range rows {
 		if !slices.Contains(r.rows, row) {
 			r.con.Print(plain.Notice + ": " + row)
@@ -115,7 +116,7 @@ func (r *Aloud) heard(e term.Event) []term.Event {
 	case term.Closed:
 		return []term.Event{e}
 	case term.Paste:
-		r.con.Paste(cleaned(e.Text))
+		r.con.Paste(edit.Pasted(e.Text))
 	case term.Key:
 		if e.Name == "ctrl+c" || e.Name == "ctrl+d" || e.Name == "esc" {
 			r.con.Drop()

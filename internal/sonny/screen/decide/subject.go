@@ -1,4 +1,4 @@
-package screen
+package decide
 
 import (
 	"bytes"
@@ -10,39 +10,23 @@ import (
 	"agent/internal/sonny/screen/text"
 )
 
-// What a model or a file says stands beside what Sonny says, and may be written so as to
-// look like it. So each row of such a text begins with a bar, also where a row goes on
-// only because the window is narrow: a row without one is Sonny's.
-var (
-	indent4 = []text.Span{{Text: "    ", Chrome: true}}
-	barred  = []text.Span{{Text: "  │ ", Role: text.Dim, Chrome: true}}
-)
-
-// plainBar is the bar of the plain mode, which has no boxes.
-const plainBar = "| "
-
-// quoted is a text of somebody else's after Sonny's word for it.
-func quoted(label, s string, role text.Role, w int) []text.Line {
-	return text.Wrap([]text.Span{{Text: label + termsafe.OneLine(s), Role: role}}, text.Frame{Width: w - 2, First: indent2, Rest: barred})
-}
-
 // part is a piece of what is asked about.
 type part struct {
 	head string   // a row of Sonny's own; "" for none
 	rows []string // a text that somebody else wrote
 }
 
-// lines are a part's rows, at most commandRows of a text unless all of it is asked for.
+// lines are a part's rows, at most textRows of a text unless all of it is asked for.
 func (p part) lines(w int, whole bool) (out []text.Line) {
 	wrap := func(s string, first []text.Span) []text.Line {
 		return text.Wrap([]text.Span{{Text: termsafe.OneLine(s), Attr: text.Bold}}, text.Frame{Width: w - 2, First: first, Rest: barred})
 	}
 	if p.head != "" {
-		out = clipped(wrap(p.head, indent4), whole)
+		out = clipped(wrap(p.head, text.Indent(4)), whole)
 	}
 	first := barred
 	if p.head == "" && len(p.rows) == 1 { // nothing stands beside it yet
-		first = indent4
+		first = text.Indent(4)
 	}
 	var rows []text.Line
 	for _, row := range p.rows {
@@ -65,20 +49,20 @@ func (p part) plain() (out []string) {
 	return out
 }
 
-// subject is the command, the path, or what a served tool would do, with nothing hidden:
+// Subject is the command, the path, or what a served tool would do, with nothing hidden:
 // what a terminal would act on is written out.
-func (q *approval) subject(w int, whole bool) (out []text.Line) {
+func (q *Call) Subject(w int, whole bool) (out []text.Line) {
 	for _, p := range q.parts() {
 		out = append(out, p.lines(w, whole)...)
 	}
-	if !q.c.Whole() {
+	if !q.Whole() {
 		out = append(out, text.Of(text.Warn, "    some of it is too long to be shown here: deny what you cannot read"))
 	}
 	return out
 }
 
-// spelled is the subject as plain lines.
-func (q *approval) spelled() (out []string) {
+// Spelled is the subject as plain lines, for the plain mode and for lists.
+func (q *Call) Spelled() (out []string) {
 	for _, p := range q.parts() {
 		out = append(out, p.plain()...)
 	}
@@ -86,23 +70,23 @@ func (q *approval) spelled() (out []string) {
 }
 
 // parts are what is asked about, what will happen first.
-func (q *approval) parts() []part {
+func (q *Call) parts() []part {
 	var args struct {
 		Command string `json:"command"`
 		Path    string `json:"path"`
 	}
-	_ = json.Unmarshal([]byte(q.args), &args) // what is no object is shown as it is
+	_ = json.Unmarshal([]byte(q.Args), &args) // what is no object is shown as it is
 	switch {
-	case q.c.Step != "":
-		return stepParts(q.c.Name, members(q.args))
-	case q.c.Name == "shell" && args.Command != "":
+	case q.Step != "":
+		return stepParts(q.Name, members(q.Args))
+	case q.Name == "shell" && args.Command != "":
 		return []part{{rows: rowsIn(args.Command)}}
-	case (q.c.Name == "write" || q.c.Name == "edit") && args.Path != "":
-		return []part{{head: q.c.Name + " " + args.Path}}
-	case q.c.Name == "apply_patch":
+	case (q.Name == "write" || q.Name == "edit") && args.Path != "":
+		return []part{{head: q.Name + " " + args.Path}}
+	case q.Name == "apply_patch":
 		return []part{{head: "edit files, by the patch below"}}
 	}
-	return []part{{head: q.c.Name, rows: spelledMembers(q.args)}}
+	return []part{{head: q.Name, rows: spelledMembers(q.Args)}}
 }
 
 // stepWords are the members of a step that hold what the model wrote; the tool host
@@ -185,5 +169,3 @@ func (m member) rows() (rows []string, isText bool) {
 	}
 	return []string{compact.String()}, false
 }
-
-func rowsIn(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

@@ -1,4 +1,4 @@
-package screen
+package ahead
 
 import (
 	"context"
@@ -11,6 +11,16 @@ import (
 	"agent/internal/sonny/setup"
 	"agent/protocol"
 )
+
+// still is a terminal on which nothing happens.
+type still struct{}
+
+func (*still) Events() <-chan term.Event { return nil }
+func (*still) Draw(*term.Frame)          {}
+func (*still) Write(string)              {}
+func (*still) Size() (int, int, error)   { return 80, 24, nil }
+func (*still) Suspend()                  {}
+func (*still) Resume() error             { return nil }
 
 // first is a first-run screen whose provider answers as it is told.
 type first struct {
@@ -52,7 +62,7 @@ func (f *first) press(names ...string) (done bool) {
 	return done
 }
 
-func (f *first) paste(key string) { f.field.e().Type(key) }
+func (f *first) paste(key string) { f.field.Editor().Type(key) }
 
 func (f *first) screen() string {
 	frame := term.NewFrame(80, 24)
