@@ -83,10 +83,7 @@ func TestWhatDoesNotSleep(t *testing.T) {
 	item, _ := json.Marshal(map[string]any{"role": "assistant", "text": strings.Repeat("A line of a long reply.\n\n", sleepMost/20)})
 	tr.Item(2, 2, item, About{}, false)
 	long := tr.At(1)
-	streams := replied(100)
-	for _, c := range streams.cells {
-		tr.cells = append(tr.cells, c)
-	}
+	tr.cells = append(tr.cells, replied(100).cells...)
 	tr.Delta(200, false, "What streams\n\nis ")
 	tr.Height(look)
 	tr.Rows(look, 0, 10)
