@@ -91,7 +91,7 @@ func TestSettingsThatChangeWhileTheScreenIsOpen(t *testing.T) {
 	t.Run("a lead that follows is made by what holds then, and by none while that is invalid", func(t *testing.T) {
 		set("set", "row", "look")
 		s.Keys("C-x", "n")
-		wants(t, s, "makes one: demo.lead-2", "look: nothing asks")
+		wants(t, s, "demo.lead works in ~/demo", "it: demo.lead-2", "look: nothing asks")
 		h.Write(".agent/config.toml", "row = \"bogus\"\n")
 		send(s, "say: y")
 		wants(t, s, "config_invalid", "› say: y")
