@@ -1,12 +1,14 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agent/internal/sonny/lead"
@@ -211,7 +213,9 @@ func (a *App) nameLead(page *lead.Page) error {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
 	}
 	st.project, st.lead, st.beside = name, bot, nil
-	for _, l := range a.leadsHere(page) {
+	leads := a.leadsHere(page)
+	slices.SortFunc(leads, func(x, y *protocol.Bot) int { return cmp.Compare(x.ID, y.ID) }) // the first one first
+	for _, l := range leads {
 		st.beside = append(st.beside, l.Name)
 	}
 	return nil
