@@ -1,6 +1,7 @@
 package pen
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -50,6 +51,7 @@ type Edited struct {
 // back. Whether the daemon has it is asked when it is read again.
 type OnWay struct {
 	Request string     `json:"request"` // under which the daemon knows it
+	Hand    string     `json:"hand"`    // the Sonny that handed it over: see Drafts.Sign
 	Store   string     `json:"store"`
 	Bot     string     `json:"bot"`
 	BotID   int64      `json:"bot_id,omitempty"` // 0: of a bot that is made for it
@@ -181,6 +183,43 @@ func (d *Drafts) MarkUnbegun(path string) error {
 		return err
 	}
 	return place.CreatePrivate(path, nil)
+}
+
+// handHeld is the code of a hand whose Sonny lives.
+const handHeld = "hand_held"
+
+// Sign gives the Sonny at hand a name that others know to live as long as its process
+// does, or until the lock is closed.
+func (d *Drafts) Sign() (hand string, _ *place.OwnerLock, err error) {
+	if err := place.MakePrivateDir(d.dir); err != nil {
+		return "", nil, err
+	}
+	hand = "hand_" + rand.Text()
+	lock, err := place.Lock(filepath.Join(d.dir, hand), handHeld)
+	return hand, lock, err
+}
+
+// Unsign ends a name that Sign gave.
+func (d *Drafts) Unsign(hand string, lock *place.OwnerLock) {
+	_ = os.Remove(filepath.Join(d.dir, hand))
+	lock.Close()
+}
+
+// Lives reports whether the Sonny of a name runs. What is left of one that does not is
+// removed.
+func (d *Drafts) Lives(hand string) bool {
+	path := filepath.Join(d.dir, filepath.Base(hand))
+	if _, err := os.Lstat(path); hand == "" || err != nil {
+		return false
+	}
+	lock, err := place.Lock(path, handHeld)
+	if err != nil {
+		var held *place.Error
+		return errors.As(err, &held) && held.Code == handHeld
+	}
+	defer lock.Close()
+	_ = os.Remove(path)
+	return false
 }
 
 // keepNewest takes the oldest files of a folder away, so that most are left.

@@ -271,3 +271,26 @@ func TestACommandBeginsOnce(t *testing.T) {
 		t.Error("it can be taken away twice")
 	}
 }
+
+func TestWhoseHandAMessageLeft(t *testing.T) {
+	d := DraftsIn(t.TempDir())
+	hand, lock, err := d.Sign()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Lives(hand) {
+		t.Error("a Sonny that runs does not")
+	}
+	lock.Close() // as the end of its process does
+	for range 2 {
+		if d.Lives(hand) {
+			t.Error("a Sonny that was killed runs")
+		}
+	}
+	if d.Lives("") || d.Lives("hand_other") {
+		t.Error("one that never was runs")
+	}
+	if left, _ := os.ReadDir(d.dir); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -218,6 +218,7 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.pen = pensIn(o.Kept)
 	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	defer a.detach() // when nothing writes it any more
+	defer a.unsign()
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()

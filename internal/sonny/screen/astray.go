@@ -50,11 +50,14 @@ func (a *App) askFor(left []*flight) {
 		has   map[*flight]*protocol.Turn
 		begun map[*flight]bool
 	}
+	hand := a.keeping.hand
 	do(a, func(ctx context.Context) (answer, error) {
 		got := answer{map[*flight]*protocol.Turn{}, map[*flight]bool{}}
 		for _, f := range ask {
 			var err error
 			switch {
+			case f.way.Hand != hand && a.pen.drafts.Lives(f.way.Hand): // it is on its way there
+				got.begun[f] = true
 			case f.way.Begins != "":
 				got.begun[f] = os.Remove(f.way.Begins) != nil // from now on it never begins
 			case f.way.Makes:

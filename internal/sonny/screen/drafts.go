@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"agent/internal/place"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 )
@@ -38,7 +39,16 @@ type keeping struct {
 	kept   map[string]pen.Kept // the newest of each composer that was saved here
 	failed map[string]bool     // what could not be kept, which is said once
 	sent   []unsent            // of the history, what is not in its file
+	hand   string              // this Sonny's name in what it keeps
+	signed *place.OwnerLock    // by which others know that it runs; nil: it could not be taken
 	warned bool                // the person was told what leaving now loses
+}
+
+// unsign ends this Sonny's name, when nothing of it is on its way any more.
+func (a *App) unsign() {
+	if a.keeping.signed != nil {
+		a.pen.drafts.Unsign(a.keeping.hand, a.keeping.signed)
+	}
 }
 
 // draftKeys put the draft aside, and see to it that none is lost.

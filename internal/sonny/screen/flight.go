@@ -53,7 +53,7 @@ func (a *App) takeOff(f *flight) *flight {
 		old.way.BotID, old.stage = f.way.BotID, f.stage
 		return old
 	}
-	f.since, f.way.Draft, f.way.Store = a.o.Now(), f.m.draft, a.ready.Store.Identity
+	f.since, f.way.Draft, f.way.Store, f.way.Hand = a.o.Now(), f.m.draft, a.ready.Store.Identity, a.keeping.hand
 	a.flights = append(a.flights, f)
 	a.unsaved(f.key)
 	a.after(sendingShown, func() {})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"agent/internal/place"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
@@ -43,24 +44,29 @@ type startScreen struct {
 // what was written on the folder's start screens.
 func (a *App) begin() {
 	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort, asked: a.o.Fresh}
+	type kept struct {
+		found  map[string]pen.Kept
+		hand   string
+		signed *place.OwnerLock
+	}
 	keys := []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
-	do(a, func(context.Context) (map[string]pen.Kept, error) {
-		found := map[string]pen.Kept{}
+	do(a, func(context.Context) (kept, error) {
+		k := kept{found: map[string]pen.Kept{}}
+		var failed error
+		k.hand, k.signed, failed = a.pen.drafts.Sign()
 		for _, key := range keys {
-			k, err := a.pen.drafts.Load(key)
-			if err != nil {
-				return found, err
-			}
-			if !k.Empty() {
-				found[key] = k
+			written, err := a.pen.drafts.Load(key)
+			if failed = errors.Join(failed, err); !written.Empty() {
+				k.found[key] = written
 			}
 		}
-		return found, nil
-	}, func(found map[string]pen.Kept, err error) {
+		return k, failed
+	}, func(k kept, err error) {
 		if err != nil {
 			a.cannotKeep("the draft", err)
 		}
-		maps.Copy(a.keeping.kept, found)
+		a.keeping.hand, a.keeping.signed = k.hand, k.signed
+		maps.Copy(a.keeping.kept, k.found)
 		a.startsRead = true
 		a.choose()
 	})
