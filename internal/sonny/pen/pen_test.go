@@ -230,13 +230,15 @@ func TestWhatWasWrittenOnAStartScreenComesOnce(t *testing.T) {
 		{"the bot has nothing", Kept{}, start, Kept{Draft: start.Draft, Stash: start.Stash, Way: start.Way, Took: "m"}},
 		{
 			"it comes after the bot's own, and a message on its way once",
-			Kept{Draft: edit.Text("own"), Way: way("r2", "r3")}, start,
+			Kept{Draft: edit.Text("own"), Way: way("r2", "r3")},
+			start,
 			Kept{Draft: edit.Text("own\nnew"), Stash: start.Stash, Way: way("r2", "r3", "r1"), Took: "m"},
 		},
 		{"it was taken over already", Kept{Draft: edit.Text("new"), Took: "m"}, start, Kept{Draft: edit.Text("new"), Took: "m"}},
 		{
 			"what is edited stays apart",
-			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before")}}, Kept{Draft: edit.Text("new"), Mark: "m"},
+			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before")}},
+			Kept{Draft: edit.Text("new"), Mark: "m"},
 			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before\nnew")}, Took: "m"},
 		},
 	} {

@@ -187,6 +187,7 @@ type App struct {
 	startsRead  bool                // what was written on the folder's start screens is known
 	flights     []*flight           // in the order in which they were sent
 	returned    map[string]returned // by request
+	over        map[string]bool     // requests of flights that have landed
 	askedModels bool
 }
 

@@ -26,6 +26,9 @@ func (a *App) retake(c *composer, ways []pen.OnWay) {
 			f.key = c.keptAs
 			continue
 		}
+		if a.over[w.Request] { // what was read is older than that
+			continue
+		}
 		f := &flight{key: c.keptAs, way: w, m: messageOf(w.Draft), stage: astray, since: a.o.Now()}
 		a.flights = append(a.flights, f)
 		if w.Store == a.ready.Store.Identity { // another store's daemon cannot be asked

@@ -351,6 +351,11 @@ func (a *App) loadDraft(c *composer, key, start string) {
 		if err != nil {
 			a.cannotKeep("the draft", err)
 		}
+		for i, key := range []string{key, start} { // what was changed here meanwhile counts
+			if now, here := a.keeping.kept[key]; here {
+				k[i] = now
+			}
+		}
 		take(k[0], k[1])
 	})
 }

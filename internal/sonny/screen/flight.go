@@ -74,6 +74,10 @@ func (a *App) landed(f *flight) {
 		return
 	}
 	a.flights = slices.DeleteFunc(a.flights, func(o *flight) bool { return o == f })
+	if a.over == nil {
+		a.over = map[string]bool{}
+	}
+	a.over[f.way.Request] = true
 	a.unsaved(f.key)
 }
 
