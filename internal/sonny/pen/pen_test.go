@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -210,4 +211,88 @@ func TestPictures(t *testing.T) {
 			t.Error("it is still there")
 		}
 	})
+}
+
+func TestWhatWasWrittenOnAStartScreenComesOnce(t *testing.T) {
+	way := func(requests ...string) (list []OnWay) {
+		for _, r := range requests {
+			list = append(list, OnWay{Request: r})
+		}
+		return list
+	}
+	start := Kept{Draft: edit.Text("new"), Stash: []edit.Draft{edit.Text("aside")}, Way: way("r1", "r2"), Mark: "m"}
+	for _, row := range []struct {
+		name       string
+		own, start Kept
+		want       Kept
+	}{
+		{"nothing was written", Kept{Draft: edit.Text("own")}, Kept{Mark: "m"}, Kept{Draft: edit.Text("own")}},
+		{"the bot has nothing", Kept{}, start, Kept{Draft: start.Draft, Stash: start.Stash, Way: start.Way, Took: "m"}},
+		{
+			"it comes after the bot's own, and a message on its way once",
+			Kept{Draft: edit.Text("own"), Way: way("r2", "r3")},
+			start,
+			Kept{Draft: edit.Text("own\nnew"), Stash: start.Stash, Way: way("r2", "r3", "r1"), Took: "m"},
+		},
+		{"it was taken over already", Kept{Draft: edit.Text("new"), Took: "m"}, start, Kept{Draft: edit.Text("new"), Took: "m"}},
+		{
+			"what is edited stays apart",
+			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before")}},
+			Kept{Draft: edit.Text("new"), Mark: "m"},
+			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before\nnew")}, Took: "m"},
+		},
+	} {
+		got := row.own.With(row.start)
+		text := func(k Kept) string {
+			words, _ := k.Draft.Message()
+			before := ""
+			if k.Edited != nil {
+				before, _ = k.Edited.Before.Message()
+			}
+			return fmt.Sprint(words, "|", before, "|", len(k.Stash), k.Way, k.Took)
+		}
+		if text(got) != text(row.want) {
+			t.Errorf("%s: %s, want %s", row.name, text(got), text(row.want))
+		}
+	}
+}
+
+func TestACommandBeginsOnce(t *testing.T) {
+	d := DraftsIn(t.TempDir())
+	path := d.Unbegun("run_1")
+	if err := d.MarkUnbegun(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.MarkUnbegun(path); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second time: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err == nil {
+		t.Error("it can be taken away twice")
+	}
+}
+
+func TestWhoseHandAMessageLeft(t *testing.T) {
+	d := DraftsIn(t.TempDir())
+	hand, lock, err := d.Sign()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Lives(hand) {
+		t.Error("a Sonny that runs does not")
+	}
+	lock.Close() // as the end of its process does
+	for range 2 {
+		if d.Lives(hand) {
+			t.Error("a Sonny that was killed runs")
+		}
+	}
+	if d.Lives("") || d.Lives("hand_other") {
+		t.Error("one that never was runs")
+	}
+	if left, _ := os.ReadDir(d.dir); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
 }

@@ -181,7 +181,10 @@ type App struct {
 	loadedAll   bool
 	tasteless   string // what kept the settings from being read; "" for nothing
 	slack       slack
-	flights     []flight // in the order in which they were sent
+	startsRead  bool                // what was written on the folder's start screens is known
+	flights     []*flight           // in the order in which they were sent
+	returned    map[string]returned // by request
+	over        map[string]bool     // requests of flights that have landed
 	askedModels bool
 }
 
@@ -207,12 +210,13 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &App{o: o, front: frontOf(&o), forks: map[int64]int64{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a := &App{o: o, front: frontOf(&o), forks: map[int64]int64{}, returned: map[string]returned{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	a.pen = pensIn(o.Kept)
 	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
 	defer a.detach() // when nothing writes it any more
+	defer a.unsign()
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()
@@ -256,6 +260,7 @@ func (a *App) loop(notes <-chan live.Note) {
 	var resized *time.Timer
 	a.draw()
 	for !a.quit {
+		a.follow()
 		a.whereabouts()
 		var sized <-chan time.Time
 		if resized != nil {
@@ -400,9 +405,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 
 // event takes one event of the daemon's.
 func (a *App) event(e *protocol.Event) {
-	if e.Kind == protocol.KindTurnFinished {
-		a.missed(e)
-	}
+	a.flown(e)
 	b := a.world.Apply(e)
 	if b != nil && b.Stale && e.Durable {
 		a.reread(b.Record.Name)

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
@@ -57,12 +59,26 @@ func (a *App) bang() {
 	ctx, stop := context.WithCancel(a.ctx)
 	sh := &shell{command: words, send: strings.HasPrefix(typed, "!!"), tr: tr, cell: tr.Shell(words), stop: stop}
 	a.shell = sh
+	request := "run_" + rand.Text()
+	unbegun := a.pen.drafts.Unbegun(request)
+	f := a.takeOff(&flight{key: c.keptAs, m: messageOf(c.Editor().Draft()), stage: begins, way: pen.OnWay{Request: request, Begins: unbegun}})
 	c.Editor().Sent()
 	if s != nil {
 		s.up = 0
 	}
-	do(a, func(context.Context) (string, error) { return a.runShell(ctx, sh, dir) }, func(how string, err error) {
+	keep := a.keeper(f.key)
+	do(a, func(context.Context) (string, error) {
+		if err := a.pen.drafts.MarkUnbegun(unbegun); err != nil {
+			return a.runShell(ctx, sh, dir, "") // the disk is full: it runs all the same
+		}
+		defer os.Remove(unbegun)
+		keep()
+		instant("running")
+		return a.runShell(ctx, sh, dir, unbegun)
+	}, func(how string, err error) {
 		stop()
+		a.landed(f)
+		a.keepSoon(f.key)
 		sh.ended = true
 		sh.show()
 		tr.ShellEnded(sh.cell, how)
@@ -140,9 +156,14 @@ func (sh *shell) show() {
 	sh.tr.ShellOutput(sh.cell, out, dropped)
 }
 
+// beginOnce is the script that runs a command where it can take the file away that says
+// that it has not begun.
+const beginOnce = `rm -- "$0" && exec "$1" -c "$2"`
+
 // runShell runs the command in a process group of its own and says how it ended, "" for
-// well. It ends with ctx: what it started is hung up.
-func (a *App) runShell(ctx context.Context, sh *shell, dir string) (string, error) {
+// well. It ends with ctx: what it started is hung up. unbegun is the file that the command
+// takes away when it begins; "" for none.
+func (a *App) runShell(ctx context.Context, sh *shell, dir, unbegun string) (string, error) {
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return "", protocol.Fail(protocol.WorkspaceUnavailable, "the folder "+dir+" is gone: no command can run there; make it again, or open Sonny in another")
 	}
@@ -151,6 +172,9 @@ func (a *App) runShell(ctx context.Context, sh *shell, dir string) (string, erro
 		name = "/bin/sh"
 	}
 	cmd := exec.CommandContext(ctx, name, "-c", sh.command)
+	if unbegun != "" {
+		cmd = exec.CommandContext(ctx, "/bin/sh", "-c", beginOnce, unbegun, name, sh.command)
+	}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

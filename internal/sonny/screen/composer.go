@@ -7,10 +7,14 @@ type composer struct {
 	edit.Field
 
 	stash   edit.Stash
-	out     func() []edit.Draft // messages that were taken out of line
-	file    string              // the key of what is kept; "" until that was read
-	seen    [3]int              // the version that was looked at last
+	of      *session // nil on the start screen
+	keptAs  string   // the key of what is kept
+	file    string   // the same; "" until that was read
+	mark    string   // of what is written on a start screen
+	took    string   // the mark of the start screen whose text came here, while that has it too
+	seen    [4]int   // the version that was looked at last
 	unsaved bool
+	then    func() // once, when what is kept is here; nil for nothing
 	running bool   // it holds a command that runs now
 	reading int    // pictures that are on their way into it
 	offer   *shell // whose output goes with the next message, if the person wants it

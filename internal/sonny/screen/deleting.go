@@ -19,6 +19,7 @@ func (a *App) deleteBot(name string, then func()) {
 				return
 			}
 			a.notes.say(name + " is deleted")
+			a.world.Apply(&protocol.Event{Kind: protocol.KindDeleted, Bot: name}) // the event may come later
 			if a.session != nil && a.session.bot == name {
 				_ = a.newCommand("")
 			}

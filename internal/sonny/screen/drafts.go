@@ -2,11 +2,14 @@ package screen
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
+	"agent/internal/place"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 )
@@ -36,7 +39,16 @@ type keeping struct {
 	kept   map[string]pen.Kept // the newest of each composer that was saved here
 	failed map[string]bool     // what could not be kept, which is said once
 	sent   []unsent            // of the history, what is not in its file
+	hand   string              // this Sonny's name in what it keeps
+	signed *place.OwnerLock    // by which others know that it runs; nil: it could not be taken
 	warned bool                // the person was told what leaving now loses
+}
+
+// unsign ends this Sonny's name, when nothing of it is on its way any more.
+func (a *App) unsign() {
+	if a.keeping.signed != nil {
+		a.pen.drafts.Unsign(a.keeping.hand, a.keeping.signed)
+	}
 }
 
 // draftKeys put the draft aside, and see to it that none is lost.
@@ -49,24 +61,65 @@ var draftKeys = feature{
 	}},
 }
 
-// kept is what of a composer is kept. A message that is taken from the line for editing
-// counts as taken out.
-func (c *composer) kept() pen.Kept {
-	k := pen.Kept{Stash: c.stash.Drafts()}
+// kept is what of a composer is kept.
+func (a *App) kept(c *composer) pen.Kept {
+	k := pen.Kept{Stash: c.stash.Drafts(), Way: a.ways(c.keptAs), Mark: c.mark, Took: c.took}
 	if !c.running {
 		k.Draft = c.Editor().Draft()
 	}
-	if c.out != nil {
-		k.Held = c.out()
+	if s := c.of; s != nil {
+		k.Held = draftsOf(s.held)
+		if e := s.editing; e != nil {
+			k.Edited = &pen.Edited{Number: e.number, Was: e.out[0].draft, After: draftsOf(e.out[1:]), Before: e.before}
+		}
 	}
 	return k
 }
 
-// version changes with what is kept.
-func (c *composer) version() (v [3]int) {
+// restore puts what was kept into a composer. What was typed meanwhile comes after it.
+func (c *composer) restore(k pen.Kept) {
+	c.stash.Restore(k.Stash)
+	c.took = k.Took
+	if c.mark = k.Mark; c.mark == "" && c.of == nil {
+		c.mark = rand.Text()
+	}
+	if s := c.of; s != nil {
+		s.held = append(messagesOf(k.Held), s.held...)
+		if e := k.Edited; e != nil {
+			s.editing = &lineEdit{number: e.Number, out: append([]message{messageOf(e.Was)}, messagesOf(e.After)...), before: e.Before}
+		}
+	}
+	typed := c.Editor().Draft()
+	if !k.Draft.Empty() {
+		c.Editor().SetDraft(typed.After(k.Draft))
+	}
+	if typed.Empty() {
+		c.seen = c.version()
+	}
+}
+
+func draftsOf(list []message) (drafts []edit.Draft) {
+	for _, m := range list {
+		drafts = append(drafts, m.draft)
+	}
+	return drafts
+}
+
+func messagesOf(drafts []edit.Draft) (list []message) {
+	for _, d := range drafts {
+		list = append(list, messageOf(d))
+	}
+	return list
+}
+
+// version changes with what is kept, but for what is on its way.
+func (c *composer) version() (v [4]int) {
 	v[0], v[1] = c.Editor().Changes(), c.stash.Len()
-	if c.out != nil {
-		v[2] = len(c.out())
+	if s := c.of; s != nil {
+		v[2] = len(s.held)
+		if s.editing != nil {
+			v[3] = s.editing.number
+		}
 	}
 	return v
 }
@@ -115,66 +168,214 @@ func (a *App) saveDrafts() {
 
 // saveDraft saves a composer's text where it has changed: it may leave the screen.
 func (a *App) saveDraft(c *composer) {
-	if save := a.saving(c); save != nil {
-		do(a, func(context.Context) (struct{}, error) { return struct{}{}, save() },
-			func(_ struct{}, err error) {
-				if err != nil {
-					c.unsaved = true
-					a.cannotKeep("a draft", err)
-				}
-			})
+	if c.file != "" && (c.unsaved || c.version() != c.seen) {
+		a.keepSoon(c.file)
 	}
 }
 
-// saving is what saves a composer as it is now; nil where that is saved.
-func (a *App) saving(c *composer) func() error {
-	if c.file == "" || !c.unsaved && c.version() == c.seen {
-		return nil
+// unsaved notes that a file does not say any more what is so.
+func (a *App) unsaved(key string) {
+	if c := a.composerOf(key); c != nil {
+		c.unsaved = true
 	}
-	c.seen, c.unsaved = c.version(), false
+}
+
+// composerOf is the composer on screen whose text a file keeps; nil for none.
+func (a *App) composerOf(key string) *composer {
+	for _, c := range a.writing() {
+		if c.keptAs == key {
+			return c
+		}
+	}
+	return nil
+}
+
+// saving is what writes a file as it is now. It is called in the loop; what it gives may
+// run beside it, and does nothing where a later state was written before.
+func (a *App) saving(key string) func() error {
 	a.keeping.n++
-	key, n, kept := c.file, a.keeping.n, c.kept()
-	a.keeping.kept[key] = kept
-	return func() error { return a.pen.drafts.Save(key, n, kept) }
+	n := a.keeping.n
+	k, here := a.keeping.kept[key]
+	if c := a.composerOf(key); c != nil && c.file != "" {
+		c.seen, c.unsaved = c.version(), false
+		k, here = a.kept(c), true
+	}
+	k.Way = a.ways(key)
+	if here {
+		a.keeping.kept[key] = k
+		return func() error { return a.pen.drafts.Save(key, n, k) }
+	}
+	return func() error { // nothing of it was read: what it holds besides stays
+		before, _ := a.pen.drafts.Load(key)
+		if before.Way = k.Way; before.Mark == "" {
+			before.Mark = rand.Text()
+		}
+		return a.pen.drafts.Save(key, n, before)
+	}
 }
 
-// lastDrafts saves what is on screen when it is left, or the terminal is gone.
+// keeper is saving that says what goes wrong: what follows goes on all the same.
+func (a *App) keeper(key string) func() {
+	save := a.saving(key)
+	return func() {
+		if err := save(); err != nil {
+			a.later(func() {
+				a.unsaved(key)
+				a.cannotKeep("a draft", err)
+			})
+		}
+	}
+}
+
+// keepSoon writes a file as it is now, beside the loop.
+func (a *App) keepSoon(key string) {
+	keep := a.keeper(key)
+	do(a, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) {})
+}
+
+// lastDrafts saves what is on screen when it is left, or the terminal is gone, and what
+// is on its way.
 func (a *App) lastDrafts() {
-	for _, c := range append(a.writing(), a.holdFlights()...) {
-		if save := a.saving(c); save != nil {
-			_ = save() // nobody is there any more to be told
+	a.land()
+	var keys []string
+	for _, c := range a.writing() {
+		if c.file != "" && (c.unsaved || c.version() != c.seen) {
+			keys = append(keys, c.file)
 		}
+	}
+	for _, f := range a.flights {
+		if f.stage == sending && !slices.Contains(keys, f.key) {
+			keys = append(keys, f.key)
+		}
+	}
+	for _, key := range keys {
+		_ = a.saving(key)() // nobody is there any more to be told
 	}
 }
 
-// loadDraft brings back what was kept under a key. What was typed meanwhile comes after
-// it.
-func (a *App) loadDraft(c *composer, key string, held func([]edit.Draft)) {
-	take := func(k pen.Kept) {
-		c.file = key
-		c.stash.Restore(k.Stash)
-		if held != nil {
-			held(k.Held)
-		}
-		typed := c.Editor().Draft()
-		if !k.Draft.Empty() {
-			c.Editor().SetDraft(typed.After(k.Draft))
-		}
-		if typed.Empty() {
-			c.seen = c.version()
-		}
-	}
-	if k, here := a.keeping.kept[key]; here {
-		take(k)
+// rewrite changes what is written for a bot or on a start screen: in the composer where
+// that is on screen, else in what is kept of it.
+func (a *App) rewrite(key string, shown func(*composer), kept func(*pen.Kept)) {
+	if c := a.composerOf(key); c != nil {
+		shown(c)
 		return
 	}
-	do(a, func(context.Context) (pen.Kept, error) { return a.pen.drafts.Load(key) },
-		func(k pen.Kept, err error) {
-			if err != nil {
-				a.cannotKeep("the draft", err)
+	if k, here := a.keeping.kept[key]; here {
+		kept(&k)
+		a.keeping.kept[key] = k
+		a.keepSoon(key)
+		return
+	}
+	do(a, func(context.Context) (pen.Kept, error) { return a.pen.drafts.Load(key) }, func(k pen.Kept, err error) {
+		if err != nil {
+			a.cannotKeep("a draft", err)
+		}
+		if _, here := a.keeping.kept[key]; !here {
+			a.keeping.kept[key] = k
+		}
+		a.rewrite(key, shown, kept)
+	})
+}
+
+// putBack puts a message that did not go out before what is written. While a message of
+// the line is edited it waits behind that.
+func (a *App) putBack(key string, m message) {
+	a.rewrite(key, func(c *composer) {
+		if s := c.of; s != nil && s.editing != nil {
+			s.editing.before = s.editing.before.After(m.draft)
+			c.unsaved = true
+			return
+		}
+		c.Editor().SetDraft(c.Editor().Draft().After(m.draft))
+	}, func(k *pen.Kept) {
+		if k.Edited != nil {
+			edited := *k.Edited
+			edited.Before = edited.Before.After(m.draft)
+			k.Edited = &edited
+			return
+		}
+		k.Draft = k.Draft.After(m.draft)
+	})
+}
+
+// hold puts messages before those that are held.
+func (a *App) hold(key string, list []message) {
+	a.rewrite(key, func(c *composer) { c.of.held = append(slices.Clone(list), c.of.held...) },
+		func(k *pen.Kept) { k.Held = append(draftsOf(list), k.Held...) })
+}
+
+// holdAfter puts messages behind those that are held.
+func (a *App) holdAfter(key string, list []message) {
+	a.rewrite(key, func(c *composer) { c.of.held = append(c.of.held, list...) },
+		func(k *pen.Kept) { k.Held = append(slices.Clone(k.Held), draftsOf(list)...) })
+}
+
+// loadDraft brings back what was kept under a key, with what was written on the start
+// screen of another key for it; "" for none. What was typed meanwhile comes after it.
+func (a *App) loadDraft(c *composer, key, start string) {
+	c.keptAs = key
+	take := func(own, written pen.Kept) {
+		if a.composerOf(key) != c {
+			return // it left the screen; what it has is read again when it is back
+		}
+		k := own.With(written)
+		c.file = key
+		c.restore(k)
+		a.retake(c, k.Way)
+		if then := c.then; then != nil {
+			c.then = nil
+			then()
+		}
+		if !written.Empty() {
+			a.takeOver(c, start)
+		}
+	}
+	own, here := a.keeping.kept[key]
+	written, also := a.keeping.kept[start]
+	if here && (also || start == "") {
+		take(own, written)
+		return
+	}
+	do(a, func(context.Context) ([2]pen.Kept, error) {
+		var failed error
+		load := func(k pen.Kept, here bool, key string) pen.Kept {
+			if here || key == "" {
+				return k
 			}
-			take(k)
-		})
+			k, err := a.pen.drafts.Load(key)
+			failed = errors.Join(failed, err)
+			return k
+		}
+		return [2]pen.Kept{load(own, here, key), load(written, also, start)}, failed
+	}, func(k [2]pen.Kept, err error) {
+		if err != nil {
+			a.cannotKeep("the draft", err)
+		}
+		for i, key := range []string{key, start} { // what was changed here meanwhile counts
+			if now, here := a.keeping.kept[key]; here {
+				k[i] = now
+			}
+		}
+		take(k[0], k[1])
+	})
+}
+
+// takeOver writes that a start screen's text is a bot's now, and then empties the start
+// screen's file.
+func (a *App) takeOver(c *composer, start string) {
+	keep := a.keeper(c.keptAs)
+	delete(a.keeping.kept, start)
+	a.keeping.n++
+	n := a.keeping.n
+	do(a, func(context.Context) (struct{}, error) {
+		keep()
+		instant("taking over")
+		return struct{}{}, a.pen.drafts.Save(start, n, pen.Kept{})
+	}, func(_ struct{}, err error) {
+		if err == nil {
+			c.took, c.unsaved = "", true
+		}
+	})
 }
 
 // cannotKeep says once what cannot be kept; it stays in memory.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/pen"
 	"agent/protocol"
 )
 
@@ -58,7 +59,7 @@ func (a *App) fork(at forkAt) error {
 			words += " at its newest finished round"
 		}
 		a.notes.say(words + "; " + a.hint("back", "goes back"))
-	})
+	}, func() {})
 	return nil
 }
 
@@ -70,12 +71,15 @@ func (a *App) recordOf(name string) *protocol.Bot {
 	return nil
 }
 
-// makeFork makes the fork and notes whose it is.
-func (a *App) makeFork(s *session, ask *protocol.Fork, title string, then func(*protocol.Bot)) {
+// makeFork makes the fork and notes whose it is. failed is called where there is none.
+func (a *App) makeFork(s *session, ask *protocol.Fork, title string, then func(*protocol.Bot), failed func()) {
 	store, now := a.ready.Store.Identity, a.o.Clock()
 	kept := lead.Session{
 		Store: store, Bot: ask.Bot, Folder: a.workspaceOf(s), Project: lead.ProjectOf(s.bot), Kind: lead.KindFork,
 		Repo: a.repository(s), Title: title, Opened: now, ForkOf: s.id,
+	}
+	if ask.Allow != nil { // it is shown beside: the folder is opened on the one that it is beside
+		kept.Opened = s.kept.Opened.Add(-1)
 	}
 	ask.Workspace = kept.Folder
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
@@ -90,6 +94,7 @@ func (a *App) makeFork(s *session, ask *protocol.Fork, title string, then func(*
 			a.notes.fail(err)
 		}
 		if bot == nil {
+			failed()
 			return
 		}
 		a.world.Put(*bot)
@@ -139,12 +144,29 @@ func (a *App) sideChat(question string) error {
 	allow := slices.DeleteFunc(slices.Clone(sideTools), func(t string) bool {
 		return !slices.Contains(record.Tools, t) || record.Allowed != nil && !slices.Contains(*record.Allowed, t)
 	})
-	a.makeFork(s, &protocol.Fork{Source: s.bot, Bot: name, Allow: allow}, "", func(b *protocol.Bot) {
-		a.openSide(b.Name, b.ID)
-		if question != "" && a.side != nil && a.side.id == b.ID {
-			a.queueText(a.side, question)
+	back := func() {}
+	request := requestID()
+	if question != "" {
+		typed := textMessage("/side " + question)
+		f := a.takeOff(&flight{key: s.compose.keptAs, m: typed, stage: begins, way: pen.OnWay{Request: request, Bot: name}})
+		a.keepSoon(f.key)
+		back = func() {
+			a.landed(f)
+			a.putBack(f.key, typed)
+			a.keepSoon(f.key)
 		}
-	})
+	}
+	a.makeFork(s, &protocol.Fork{Source: s.bot, Bot: name, Allow: allow}, "", func(b *protocol.Bot) {
+		instant("forked")
+		a.openSide(b.Name, b.ID)
+		switch at := a.at(); {
+		case question == "":
+		case at != nil && at.id == b.ID:
+			a.queueAs(at, request, question)
+		default:
+			back()
+		}
+	}, back)
 	return nil
 }
 

@@ -78,7 +78,13 @@ func (a *App) handoff(goal string) error {
 		}
 		a.brief(s.bot, goal)
 	})
-	a.give(req, func(err error) { a.failing(err) })
+	typed := textMessage("/handoff " + goal)
+	a.giveFor(typed, req, func(err error) {
+		if err != nil {
+			a.notes.fail(err)
+			a.giveBack(s, typed)
+		}
+	})
 	a.notes.say("asked for a brief; it opens here for editing when it is written")
 	return nil
 }
@@ -130,6 +136,7 @@ func (a *App) compact(hint string) error {
 	case s.working(a):
 		return protocol.Fail("failed", "a turn runs; /compact is for a bot at rest")
 	}
+	typed := textMessage(strings.TrimSpace("/compact " + hint))
 	if hint == "" {
 		hint = "Go on; the older part of this conversation was summarized to make room."
 	}
@@ -141,7 +148,15 @@ func (a *App) compact(hint string) error {
 	kept.Store, kept.BotID, kept.Bot = a.ready.Store.Identity, s.id, s.bot
 	after := a.world.Bot(s.bot).EndedOf
 	low := s.compactSoon()
+	refused := func(err error) {
+		a.uncompact(s)
+		a.notes.fail(err)
+		a.giveBack(s, typed)
+	}
+	f := a.takeOffTo(s, req.RequestID, typed, false)
+	keep := a.keeper(f.key)
 	do(a, func(ctx context.Context) (struct{}, error) {
+		keep()
 		now, err := a.client().Inspect(ctx, s.bot) // the record here may be older
 		if err != nil {
 			return struct{}{}, err
@@ -159,14 +174,13 @@ func (a *App) compact(hint string) error {
 		return struct{}{}, err
 	}, func(_ struct{}, err error) {
 		if err != nil {
-			a.uncompact(s)
-			a.notes.fail(err)
+			a.landed(f)
+			refused(err)
 			return
 		}
-		a.give(req, func(err error) {
+		a.giveFor(typed, req, func(err error) {
 			if err != nil {
-				a.uncompact(s)
-				a.notes.fail(err)
+				refused(err)
 			}
 		})
 	})

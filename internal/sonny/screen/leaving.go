@@ -49,13 +49,10 @@ func (a *App) leave() {
 // held in the composers on screen, and what the history's file lacks.
 func (a *App) unsavedNow() (saves []func() error) {
 	for _, c := range a.writing() {
-		kept := c.kept()
-		if c.file == "" || kept.Empty() {
+		if c.file == "" || a.kept(c).Empty() {
 			continue
 		}
-		a.keeping.n++
-		key, n := c.file, a.keeping.n
-		saves = append(saves, func() error { return a.pen.drafts.Save(key, n, kept) })
+		saves = append(saves, a.saving(c.file))
 	}
 	for _, s := range a.keeping.sent {
 		saves = append(saves, func() error {

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/memory"
+	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/human"
 	"agent/protocol"
 )
@@ -159,11 +161,12 @@ func (a *App) startTyped() {
 		a.notes.say("a task is a lead's; the first message makes one")
 		return
 	}
+	m := messageOf(c.Editor().Draft())
+	a.gone(c, m)
 	if err := a.startTask(a.taskName(words), words); err != nil {
 		a.notes.fail(err)
-		return
+		a.taskBack(a.session, words)
 	}
-	a.gone(c, messageOf(c.Editor().Draft()))
 }
 
 // TaskPlan is a task as it will be started.
@@ -182,11 +185,27 @@ func (a *App) startTask(bot, brief string) error {
 	}
 	s := a.session
 	by, label := s.bot, strings.TrimPrefix(bot, a.project()+".")
+	f := a.takeOff(&flight{key: s.compose.keptAs, m: textMessage("&" + brief), stage: begins, way: pen.OnWay{
+		Request: "task_" + rand.Text(), Bot: bot, Makes: true,
+	}})
+	over := func() {
+		a.landed(f)
+		a.keepSoon(f.key)
+	}
+	back := func() {
+		a.taskBack(s, brief)
+		over()
+	}
 	failed := func(err error) {
 		a.notes.fail(err)
-		a.taskBack(s, brief)
+		back()
 	}
-	do(a, func(ctx context.Context) (*TaskPlan, error) { return a.o.PlanTask(ctx, by, label, brief) },
+	keep := a.keeper(f.key)
+	do(a, func(ctx context.Context) (*TaskPlan, error) {
+		keep()
+		instant("planning")
+		return a.o.PlanTask(ctx, by, label, brief)
+	},
 		func(plan *TaskPlan, err error) {
 			switch {
 			case err != nil:
@@ -194,11 +213,11 @@ func (a *App) startTask(bot, brief string) error {
 			case len(plan.Says) > 0:
 				a.panel = &askPanel{
 					title: "start " + plan.Bot, lines: plan.Says, text: plan.Setup,
-					yes: func(a *App) { a.carryOut(plan, failed) },
-					no:  func(a *App) { a.taskBack(s, brief) },
+					yes: func(a *App) { a.carryOut(plan, over, failed) },
+					no:  func(*App) { back() },
 				}
 			default:
-				a.carryOut(plan, failed)
+				a.carryOut(plan, over, failed)
 			}
 		})
 	return nil
@@ -206,8 +225,9 @@ func (a *App) startTask(bot, brief string) error {
 
 // taskBack gives a brief back as it was typed.
 func (a *App) taskBack(s *session, brief string) {
+	s = a.nowOf(s)
 	e := s.compose.Editor()
-	if !e.Empty() {
+	if !a.shows(s) || !e.Empty() {
 		a.giveBack(s, textMessage(brief))
 		return
 	}
@@ -215,14 +235,19 @@ func (a *App) taskBack(s *session, brief string) {
 	e.Type(brief)
 }
 
-func (a *App) carryOut(plan *TaskPlan, failed func(error)) {
+func (a *App) carryOut(plan *TaskPlan, over func(), failed func(error)) {
 	a.notes.say("starting " + plan.Bot + "…")
-	do(a, func(ctx context.Context) (struct{}, error) { return struct{}{}, plan.Do(ctx) },
+	do(a, func(ctx context.Context) (struct{}, error) {
+		err := plan.Do(ctx)
+		instant("started")
+		return struct{}{}, err
+	},
 		func(_ struct{}, err error) {
 			if err != nil {
 				failed(err)
 				return
 			}
+			over()
 			a.notes.say("started " + plan.Bot)
 		})
 }

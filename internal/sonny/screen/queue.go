@@ -47,10 +47,11 @@ func (s *session) remember(request string, m message) {
 
 // queued is a message of the person's in line.
 type queued struct {
-	turn  int64
-	steer bool
-	m     message
-	cut   bool // only its first characters are known
+	turn    int64
+	request string
+	steer   bool
+	m       message
+	cut     bool // only its first characters are known
 }
 
 // line are the person's messages in line, in order, without those that steer.
@@ -76,31 +77,9 @@ func (s *session) lineUp(b *live.Bot) (list []queued) {
 		if !known {
 			m = textMessage(t.Prompt)
 		}
-		list = append(list, queued{turn: t.ID, steer: t.Steer, m: m, cut: !known && t.Cut})
+		list = append(list, queued{turn: t.ID, request: t.Request, steer: t.Steer, m: m, cut: !known && t.Cut})
 	}
 	return list
-}
-
-// missed gives a steer back whose turn was over before it was taken in. The bot still
-// has it in line.
-func (a *App) missed(e *protocol.Event) {
-	var d protocol.TurnFinished
-	b := a.world.Bot(e.Bot)
-	if b == nil || e.Decode(&d) != nil || !d.Missed() {
-		return
-	}
-	at := slices.IndexFunc(b.Queue, func(t live.Turn) bool { return t.ID == e.Turn })
-	for _, s := range []*session{a.session, a.side} {
-		if at < 0 || s == nil || s.bot != e.Bot {
-			continue
-		}
-		request := b.Queue[at].Request
-		if m, ours := s.mine[request]; ours {
-			delete(s.mine, request)
-			a.giveBack(s, m)
-			a.notes.say(turnEnded)
-		}
-	}
 }
 
 // turnEnded is said of a steer that came too late.
@@ -114,18 +93,6 @@ type lineEdit struct {
 	number int       // of it, from 1
 	out    []message // it, and those that are withheld, in order
 	before edit.Draft
-}
-
-// out are the messages of a session that are in no line: held, edited, withheld.
-func (s *session) out() (drafts []edit.Draft) {
-	list := s.held
-	if s.editing != nil {
-		list = append(slices.Clone(s.editing.out), list...)
-	}
-	for _, m := range list {
-		drafts = append(drafts, m.draft)
-	}
-	return drafts
 }
 
 // queueKey is Alt+↑, Alt+1 to Alt+9, or the chord of the panel.
@@ -167,6 +134,9 @@ func (a *App) editQueued(s *session, n int) {
 		return
 	}
 	a.takeOut(s, n, func(out []message) []message {
+		if s = a.nowOf(s); !a.shows(s) { // it left the screen meanwhile
+			return out
+		}
 		s.editing = &lineEdit{number: n, out: out, before: s.compose.Editor().Draft()}
 		s.compose.Editor().SetDraft(out[0].draft)
 		return nil
@@ -222,10 +192,37 @@ type taken struct {
 	err     error
 }
 
+// aside notes that messages are about to be taken out of line. It gives what writes that:
+// should Sonny be killed, those that are out come back. wentOut ends it.
+func (a *App) aside(s *session, line []queued) func() {
+	for _, q := range line {
+		f := a.takeOffTo(s, q.request, q.m, true)
+		f.stage, f.turn, f.way.Held, f.way.After = leaving, q.turn, true, q.turn-1
+	}
+	return a.keeper(s.compose.keptAs)
+}
+
+// wentOut forgets what aside noted. Where it is not known whether one is out of line the
+// daemon is asked.
+func (a *App) wentOut(line []queued, t taken) {
+	var unclear []*flight
+	for i, q := range line {
+		f := a.flightOf(q.request)
+		if f != nil && t.err != nil && i < len(line)-len(t.out) {
+			f.stage = astray
+			unclear = append(unclear, f)
+			continue
+		}
+		a.landed(f)
+	}
+	a.askFor(unclear)
+}
+
 // withdraw takes messages out of line, the last first, so that none starts before one
 // that is still in line. It runs beside the loop. One that has begun meanwhile goes on,
 // and ends the taking: those after it are out all the same.
 func (a *App) withdraw(ctx context.Context, bot string, line []queued) (t taken) {
+	defer instant("withdrawn")
 	for _, q := range slices.Backward(line) {
 		_, err := a.client().Withdraw(ctx, bot, q.turn, "taken back by the person")
 		switch {
@@ -256,21 +253,28 @@ func (a *App) takeOut(s *session, n int, use func(out []message) []message) {
 	s.moving = true
 	part := slices.Clone(line[n-1:])
 	s.post.next(func() {
-		do(a, func(ctx context.Context) (taken, error) { t := a.withdraw(ctx, s.bot, part); return t, t.err },
-			func(t taken, err error) {
-				s.moving = false
-				if err != nil {
-					a.notes.fail(err)
-				}
-				if t.started {
-					a.notes.say("it has started; nothing was changed")
-				}
-				if len(t.out) == len(part) {
-					t.out = use(t.out)
-				}
-				a.resubmit(s, t.out, s.post.first)
-				s.post.done()
-			})
+		keep := a.aside(s, part)
+		do(a, func(ctx context.Context) (taken, error) {
+			keep()
+			instant("withdrawing")
+			t := a.withdraw(ctx, s.bot, part)
+			return t, t.err
+		}, func(t taken, err error) {
+			s.moving = false
+			if err != nil {
+				a.notes.fail(err)
+			}
+			if t.started {
+				a.notes.say("it has started; nothing was changed")
+			}
+			a.wentOut(part, t)
+			if len(t.out) == len(part) {
+				t.out = use(t.out)
+			}
+			a.resubmit(s, t.out, s.post.first)
+			a.keepSoon(s.compose.keptAs)
+			s.post.done()
+		})
 	})
 }
 
@@ -283,33 +287,37 @@ func (a *App) resubmit(s *session, list []message, when func(func())) {
 	root := a.workspace(s)
 	var reqs []*protocol.Submit
 	for _, m := range list {
-		req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Delivery: protocol.Queue}
+		req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: a.requestFor(s, m), Delivery: protocol.Queue}
 		reqs = append(reqs, req)
 		s.remember(req.RequestID, m)
-		a.takeOff(s, req.RequestID, m)
+		a.takeOffTo(s, req.RequestID, m, true)
 	}
 	when(func() {
 		var kept []func(context.Context)
 		for _, req := range reqs {
 			kept = append(kept, a.keepFiles(req))
 		}
+		keep := a.keeper(s.compose.keptAs)
 		do(a, func(ctx context.Context) (int, error) {
+			keep()
 			for i, req := range reqs {
 				kept[i](ctx)
-				if _, err := a.hand(ctx, req, list[i], root); err != nil {
+				instant("handing")
+				if err := a.handOnce(ctx, req, list[i], root); err != nil {
 					return i, err
 				}
+				instant("handed")
 			}
 			return len(reqs), nil
 		}, func(n int, err error) {
 			for _, req := range reqs {
-				a.landed(req.RequestID)
+				a.arrived(req.RequestID)
 			}
 			if err != nil {
-				s := a.nowOf(s)
-				s.held = append(slices.Clone(list[n:]), s.held...)
+				a.hold(s.compose.keptAs, list[n:])
 				a.notes.fail(err)
 			}
+			a.keepSoon(s.compose.keptAs)
 			s.post.done()
 		})
 	})
@@ -436,8 +444,14 @@ func (a *App) steerQueued(s *session, n int) {
 		a.notes.say("that message was queued elsewhere and is known in part alone")
 		return
 	}
-	do(a, func(ctx context.Context) (taken, error) { t := a.withdraw(ctx, s.bot, one); return t, t.err },
+	keep := a.aside(s, one)
+	do(a, func(ctx context.Context) (taken, error) {
+		keep()
+		t := a.withdraw(ctx, s.bot, one)
+		return t, t.err
+	},
 		func(t taken, err error) {
+			a.wentOut(one, t)
 			switch {
 			case err != nil:
 				a.notes.fail(err)
@@ -446,5 +460,6 @@ func (a *App) steerQueued(s *session, n int) {
 			default:
 				a.post(s, t.out[0], delivery{})
 			}
+			a.keepSoon(s.compose.keptAs)
 		})
 }

@@ -41,7 +41,7 @@ func messageOf(d edit.Draft) message {
 
 // text is a message of words alone.
 func textMessage(prompt string) message {
-	return message{draft: edit.Draft{Parts: []edit.Part{{Text: prompt}}}, prompt: prompt}
+	return message{draft: edit.Text(prompt), prompt: prompt}
 }
 
 func (m message) empty() bool { return strings.TrimSpace(m.prompt) == "" }
@@ -104,18 +104,23 @@ func (a *App) goes(c *composer, m message) bool {
 // gone empties the composer of a message that is on its way, and brings back what was
 // put aside.
 func (a *App) gone(c *composer, m message) {
-	typed, _ := m.draft.Message()
-	for _, keep := range a.sent {
-		keep(a, strings.TrimRight(typed, "\n"))
-	}
+	a.told(m)
 	c.Editor().Sent()
 	c.offer = nil
 	c.stash.Back(c.Editor())
 }
 
+// told tells the parts of the screen of a message that was sent, as it was typed.
+func (a *App) told(m message) {
+	typed, _ := m.draft.Message()
+	for _, keep := range a.sent {
+		keep(a, strings.TrimRight(typed, "\n"))
+	}
+}
+
 // post hands a message to a bot: into its turn, or as a turn of its own.
 func (a *App) post(s *session, m message, d delivery) {
-	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Delivery: protocol.Queue}
+	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: a.requestFor(s, m), Delivery: protocol.Queue}
 	steers := false
 	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
@@ -171,8 +176,6 @@ func (o *outbox) done() {
 	}
 }
 
-// submit hands a message to the daemon. It is retried with the same request id while
-// the connection is away, so it is taken once.
 // prepare sees before a message to what it will meet: the command rules as they are now,
 // and who judges. What is wrong is said, and holds no message up.
 func (a *App) prepare(ctx context.Context, s *session) {
@@ -191,42 +194,61 @@ func (a *App) prepare(ctx context.Context, s *session) {
 	})
 }
 
+// submit hands a message to the daemon, when its file says that it is on its way. It is
+// retried with the same request id while the connection is away, so it is taken once.
 func (a *App) submit(s *session, req *protocol.Submit, m message, steers bool) {
 	s.remember(req.RequestID, m)
-	a.takeOff(s, req.RequestID, m)
+	f := a.takeOffTo(s, req.RequestID, m, false)
+	if s.post.busy { // it is not handed over yet, and has left the composer
+		a.keepSoon(f.key)
+	}
 	root := a.workspace(s)
 	s.post.next(func() {
-		kept := a.keepFiles(req)
-		do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+		keep, kept := a.keeper(f.key), a.keepFiles(req)
+		do(a, func(ctx context.Context) (struct{}, error) {
+			keep()
 			a.prepare(ctx, s)
 			kept(ctx)
-			return a.hand(ctx, req, m, root)
+			instant("handing")
+			err := a.handOnce(ctx, req, m, root)
+			instant("handed")
+			return struct{}{}, err
 		},
-			func(_ *protocol.Submitted, err error) {
-				a.submitted(s, req.RequestID, m, steers, err)
+			func(_ struct{}, err error) {
+				a.submitted(s, f, m, steers, err)
 				s.post.done()
 			})
 	})
 }
 
 // queueText sends a message that was not written in the composer, as a turn of its own.
-func (a *App) queueText(s *session, prompt string) {
+func (a *App) queueText(s *session, prompt string) { a.queueAs(s, requestID(), prompt) }
+
+func (a *App) queueAs(s *session, request, prompt string) {
 	e := edit.New()
 	e.SetText(prompt)
 	a.submit(s, &protocol.Submit{
-		Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: prompt, Delivery: protocol.Queue,
+		Bot: s.bot, BotID: s.id, RequestID: request, Prompt: prompt, Delivery: protocol.Queue,
 	}, messageOf(e.Draft()), false)
 }
 
-// submitted hears what became of a message. One that was refused is given back.
-func (a *App) submitted(s *session, request string, m message, steers bool, err error) {
-	a.landed(request)
+// submitted hears what became of a message. One that was refused is given back; a steer
+// may still come too late.
+func (a *App) submitted(s *session, f *flight, m message, steers bool, err error) {
+	request := f.way.Request
+	defer a.keepSoon(f.key)
 	if err == nil {
+		if steers && f.stage == sending && a.flightOf(request) == f {
+			f.stage = steering
+		} else {
+			a.arrived(request)
+		}
 		if b := a.world.Bot(s.bot); b != nil {
 			b.Prompted(request, m.prompt)
 		}
 		return
 	}
+	a.landed(f)
 	delete(s.mine, request)
 	a.giveBack(s, m)
 	switch {
@@ -236,6 +258,14 @@ func (a *App) submitted(s *session, request string, m message, steers bool, err 
 		a.notes.say("disk full; the message is still here")
 	default:
 		a.notes.fail(err)
+	}
+}
+
+// arrived forgets a message that the daemon has, but for one that is being taken out of
+// line already.
+func (a *App) arrived(request string) {
+	if f := a.flightOf(request); f != nil && f.stage != leaving {
+		a.landed(f)
 	}
 }
 
@@ -249,18 +279,43 @@ func (a *App) hand(ctx context.Context, req *protocol.Submit, m message, root st
 	return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
 }
 
+// handOnce is hand where the daemon may have the message already, of which a Sonny that
+// was killed did not hear: the request was its own, so it is this message.
+func (a *App) handOnce(ctx context.Context, req *protocol.Submit, m message, root string) error {
+	_, err := a.hand(ctx, req, m, root)
+	if errors.Is(err, protocol.IdempotencyConflict) {
+		return nil
+	}
+	return err
+}
+
 // give hands a message that was not written in the composer to its bot, after the
 // folder's files are kept as far as that is quick. then is told what came of it.
 func (a *App) give(req *protocol.Submit, then func(error)) {
-	kept := a.keepFiles(req)
+	a.giveFor(textMessage(req.Prompt), req, then)
+}
+
+// giveFor is give for a message that was made of what the person typed: that comes back
+// where Sonny is killed before the daemon has the message.
+func (a *App) giveFor(typed message, req *protocol.Submit, then func(error)) {
+	f := a.takeOff(&flight{key: pen.OfBot(a.ready.Store.Identity, req.BotID), m: typed, way: pen.OnWay{
+		Request: req.RequestID, Bot: req.Bot, BotID: req.BotID,
+	}})
+	keep, kept := a.keeper(f.key), a.keepFiles(req)
 	do(a, func(ctx context.Context) (*protocol.Submitted, error) {
+		keep()
 		kept(ctx)
-		return client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+		instant("handing")
+		got, err := client.Retry(ctx, func(ctx context.Context) (*protocol.Submitted, error) { return a.client().Submit(ctx, req) })
+		instant("handed")
+		return got, err
 	}, func(_ *protocol.Submitted, err error) {
+		a.landed(f)
 		if b := a.world.Bot(req.Bot); err == nil && b != nil {
 			b.Prompted(req.RequestID, req.Prompt)
 		}
 		then(err)
+		a.keepSoon(f.key)
 	})
 }
 
@@ -274,14 +329,7 @@ func slashEscape(prompt string) string {
 
 // giveBack puts a message that was refused into the composer, before what is there. A
 // bot that has left the screen has it when it is opened again.
-func (a *App) giveBack(s *session, m message) {
-	s = a.nowOf(s)
-	e := s.compose.Editor()
-	e.SetDraft(e.Draft().After(m.draft))
-	if s != a.session && s != a.side {
-		a.saveDraft(&s.compose)
-	}
-}
+func (a *App) giveBack(s *session, m message) { a.putBack(s.compose.keptAs, m) }
 
 // workspace is where a bot works.
 func (a *App) workspace(s *session) string {
@@ -309,12 +357,16 @@ func (a *App) interrupt() {
 	turn := b.Turn
 	line := s.line(b)
 	a.notes.say("interrupting…")
+	keep := a.aside(s, line)
 	do(a, func(ctx context.Context) (taken, error) {
+		keep()
 		t := a.withdraw(ctx, s.bot, line)
 		_, err := a.client().Interrupt(ctx, s.bot, turn, "")
 		return t, err
 	}, func(t taken, err error) {
-		s.held = append(s.held, t.out...)
+		a.wentOut(line, t)
+		a.holdAfter(s.compose.keptAs, t.out)
+		a.keepSoon(s.compose.keptAs)
 		if t.err != nil {
 			a.notes.fail(t.err)
 		}

@@ -75,10 +75,20 @@ type session struct {
 }
 
 // openSession shows a bot.
-func (a *App) openSession(name string, id int64) {
-	if a.session != nil {
+func (a *App) openSession(name string, id int64) { a.openWith(name, id, a.startFor(name)) }
+
+// openWith shows a bot, to which goes what was written on a start screen.
+func (a *App) openWith(name string, id int64, start string) {
+	var typed edit.Draft
+	switch {
+	case a.session != nil:
 		a.session.leave(a)
-	} else if a.start != nil {
+	case a.start == nil:
+	case a.start.compose.file == "": // what was kept for it was not read yet
+		typed = a.start.compose.Editor().Draft()
+	case a.start.compose.file == start:
+		a.keeping.kept[start] = a.kept(&a.start.compose)
+	default:
 		a.saveDraft(&a.start.compose)
 	}
 	if a.side != nil && a.side.id == id {
@@ -87,7 +97,10 @@ func (a *App) openSession(name string, id int64) {
 	s := newSession(a, name, id)
 	a.session, a.start, a.inSide = s, nil, false
 	s.keep(a)
-	s.load(a)
+	s.load(a, start)
+	if !typed.Empty() {
+		s.compose.Editor().SetDraft(typed.After(s.compose.Editor().Draft()))
+	}
 	a.answers.show(a)
 }
 
@@ -95,7 +108,7 @@ func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now = a.o.Clock
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
-	s.compose.out = s.out
+	s.compose.of, s.compose.keptAs = s, pen.OfBot(a.ready.Store.Identity, id)
 	return s
 }
 
@@ -177,13 +190,10 @@ type loadedPart struct {
 // maxEnds bounds how many turns' ends are asked for with a part.
 const maxEnds = 16
 
-// load reads the newest part of the history.
-func (s *session) load(a *App) {
-	a.loadDraft(&s.compose, pen.OfBot(a.ready.Store.Identity, s.id), func(held []edit.Draft) {
-		for _, d := range held {
-			s.held = append(s.held, messageOf(d))
-		}
-	})
+// load reads the newest part of the history, and what was written for the bot: before
+// there was one too, under the key of a start screen, "" for none.
+func (s *session) load(a *App, start string) {
+	a.loadDraft(&s.compose, s.compose.keptAs, start)
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0, firstNodes) },
 		func(p *loadedPart, err error) {
 			if !a.shows(s) {

@@ -13,6 +13,7 @@ import (
 // startCommands are of the start screen's sheet (sonny.md 3.3).
 var startCommands = feature{
 	actions: map[string]func(*App){"start_sheet": (*App).openSheet},
+	event:   (*App).heardOfBots,
 }
 
 // field is a row of the sheet: its name, what it is now, and what changes it.

@@ -49,7 +49,7 @@ func (a *App) openSide(name string, id int64) {
 	}
 	a.closeSide()
 	a.side, a.inSide = newSession(a, name, id), true
-	a.side.load(a)
+	a.side.load(a, "")
 }
 
 func (a *App) closeSide() {

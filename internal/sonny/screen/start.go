@@ -1,58 +1,87 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"agent/internal/place"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
 )
 
-// startScreen is a folder without a lead: a composer with a summary above it
-// (sonny.md 3.3). The first message makes the lead.
+// startScreen is a folder without a lead, or one that gets another: a composer with a
+// summary above it (sonny.md 3.3). The first message makes the lead.
 type startScreen struct {
 	compose composer
 	project string
-	lead    string // its name
-	parts   string // what its instructions hold
+	lead    string   // its name
+	beside  []string // the leads that the folder has
+	asked   bool     // for a lead of its own, whatever the folder has
+	parts   string   // what its instructions hold
 	model   string
 	effort  string
 	failed  error
 	making  bool
 	tr      *cells.Transcript // what the person ran before there is a lead; nil for nothing
 	due     bool              // Enter was pressed before the lead's name was known
+	behind  bool              // bots came or went since it was filled in
 	changes []func(*lead.Settings)
 }
 
-// begin waits for the bots to be known, which decides what is opened (choose).
+// begin waits for the bots to be known, which decides what is opened (choose), and for
+// what was written on the folder's start screens.
 func (a *App) begin() {
-	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
+	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort, asked: a.o.Fresh}
+	type kept struct {
+		found  map[string]pen.Kept
+		hand   string
+		signed *place.OwnerLock
+	}
+	keys := []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
+	do(a, func(context.Context) (kept, error) {
+		k := kept{found: map[string]pen.Kept{}}
+		var failed error
+		k.hand, k.signed, failed = a.pen.drafts.Sign()
+		for _, key := range keys {
+			written, err := a.pen.drafts.Load(key)
+			if failed = errors.Join(failed, err); !written.Empty() {
+				k.found[key] = written
+			}
+		}
+		return k, failed
+	}, func(k kept, err error) {
+		if err != nil {
+			a.cannotKeep("the draft", err)
+		}
+		a.keeping.hand, a.keeping.signed = k.hand, k.signed
+		maps.Copy(a.keeping.kept, k.found)
+		a.startsRead = true
+		a.choose()
+	})
 }
 
-// choose opens the folder's newest lead, or fills the start screen in. What was written
-// before goes to the bot that is opened.
+// choose opens the folder's newest lead, or fills the start screen in, when all that it
+// goes by is known. What was written before goes to the bot that is opened.
 func (a *App) choose() {
-	if a.session != nil {
+	if a.session != nil || !a.loadedAll || !a.startsRead {
 		return
 	}
-	st := a.start
+	due := a.start.due
 	a.opens()
-	if a.session == nil || st.compose.Editor().Empty() {
-		return
-	}
-	e := a.session.compose.Editor()
-	e.SetDraft(e.Draft().After(st.compose.Editor().Draft()))
-	if st.due {
+	if a.session != nil && due && !a.session.compose.Editor().Empty() {
 		a.send(delivery{})
 	}
 }
@@ -77,15 +106,92 @@ func (a *App) opens() {
 		a.openHome()
 		return
 	}
-	if !a.o.Fresh {
-		for _, f := range lead.Leads(a.o.Folder.Path, a.ready.Store.Identity, page, a.world.Records()) {
-			if !f.Gone() {
-				a.openSession(f.Record.Name, f.Record.ID)
-				return
+	if !a.start.asked && a.openLead(page) {
+		return
+	}
+	a.fillStart(page)
+}
+
+// openLead opens the lead that the folder is opened on (sonny.md 3.2): one for which a
+// message was on its way when Sonny was killed, or the newest. What was written on the
+// start screen goes to it. It reports whether there is one.
+func (a *App) openLead(page *lead.Page) bool {
+	leads := a.leadsHere(page)
+	if len(leads) == 0 {
+		return false
+	}
+	beside := pen.OfNewLead(a.o.Folder.Path)
+	for _, l := range leads {
+		if start := a.startFor(l.Name); start != "" {
+			a.openWith(l.Name, l.ID, start)
+			return true
+		}
+	}
+	a.openWith(leads[0].Name, leads[0].ID, pen.OfFolder(a.o.Folder.Path))
+	if _, waits := a.keeping.kept[beside]; waits {
+		a.notes.say("what you wrote for a new lead is kept; " + "/new shows it")
+	}
+	return true
+}
+
+// leadsHere are the folder's leads, the newest used first.
+func (a *App) leadsHere(page *lead.Page) (list []*protocol.Bot) {
+	for _, f := range lead.Leads(a.o.Folder.Path, a.ready.Store.Identity, page, a.world.Records()) {
+		if !f.Gone() {
+			list = append(list, f.Record)
+		}
+	}
+	return list
+}
+
+// startFor is the start screen on which a message for a bot was written that is not
+// there yet; "" for none.
+func (a *App) startFor(bot string) string {
+	for _, key := range []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)} {
+		for _, w := range append(a.ways(key), a.keeping.kept[key].Way...) {
+			if w.Bot == bot && w.Store == a.ready.Store.Identity {
+				return key
 			}
 		}
 	}
-	a.fillStart(page)
+	return ""
+}
+
+// heardOfBots has the start screen follow when bots come and go.
+func (a *App) heardOfBots(_ *live.Bot, e *protocol.Event) {
+	switch e.Kind {
+	case protocol.KindCreated, protocol.KindForked, protocol.KindDeleted:
+		if a.start != nil {
+			a.start.behind = true
+		}
+	}
+}
+
+// follow shows what the folder would be opened on now, where bots have come or gone: the
+// lead that somebody made meanwhile, with what is written here, or another name for the
+// one that Enter makes. What is open over the start screen is left alone until it closes.
+func (a *App) follow() {
+	st := a.start
+	if st == nil || !st.behind || st.making || st.lead == "" || a.panel != nil || st.compose.reading > 0 {
+		return
+	}
+	st.behind = false
+	if a.o.Kind == lead.KindHome {
+		a.openHome()
+		return
+	}
+	page, _, err := a.o.Book.Read()
+	if err != nil {
+		st.failed = err
+		return
+	}
+	if !st.asked && len(st.beside) == 0 && a.openLead(page) {
+		a.notes.say(a.session.bot + " was made elsewhere meanwhile")
+		return
+	}
+	if err := a.nameLead(page); err != nil {
+		st.failed = err
+	}
 }
 
 // fillStart fills in what a first message makes.
@@ -99,7 +205,7 @@ func (a *App) fillStart(page *lead.Page) {
 	a.openStart()
 }
 
-// nameLead names the lead that a first message makes.
+// nameLead names the lead that a first message makes, and those that it joins.
 func (a *App) nameLead(page *lead.Page) error {
 	project, err := a.projectName(page)
 	if err != nil {
@@ -109,9 +215,15 @@ func (a *App) nameLead(page *lead.Page) error {
 	if err != nil {
 		return err
 	}
-	a.start.project, a.start.lead = name, bot
-	if taken {
+	st := a.start
+	if taken && name != st.project {
 		a.notes.say("another folder's lead has the name " + project + ".lead; this project is " + name)
+	}
+	st.project, st.lead, st.beside = name, bot, nil
+	leads := a.leadsHere(page)
+	slices.SortFunc(leads, func(x, y *protocol.Bot) int { return cmp.Compare(x.ID, y.ID) }) // the first one first
+	for _, l := range leads {
+		st.beside = append(st.beside, l.Name)
 	}
 	return nil
 }
@@ -161,8 +273,13 @@ func (a *App) readParts(project string) {
 // openStart brings back what was written here before, and sends the command line's
 // message.
 func (a *App) openStart() {
-	if a.start.compose.file == "" {
-		a.loadDraft(&a.start.compose, pen.OfFolder(a.o.Folder.Path), nil)
+	if a.start.compose.keptAs == "" {
+		own, other := pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)
+		if len(a.start.beside) > 0 {
+			a.loadDraft(&a.start.compose, other, "")
+		} else { // there is none that it could be beside
+			a.loadDraft(&a.start.compose, own, other)
+		}
 	}
 	a.readCommands()
 	a.start.sendPrompt(a)
@@ -200,6 +317,7 @@ func (st *startScreen) send(a *App, m message) {
 		st.due = true
 		return
 	}
+	a.saveDraft(&st.compose)
 	st.making, st.failed = true, nil
 	a.readSettings(func(changed bool, err error) {
 		st.making = false
@@ -234,7 +352,11 @@ func (st *startScreen) make(a *App, m message) {
 		return
 	}
 	st.making, st.failed = true, nil
+	f := a.takeOff(&flight{key: st.compose.keptAs, m: m, way: pen.OnWay{Request: requestID(), Bot: p.Name}})
+	st.compose.Editor().Sent()
+	keep := a.keeper(f.key)
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
+		keep()
 		text, _, err := a.o.Compose(p.Project)
 		if err != nil {
 			return nil, err
@@ -246,29 +368,44 @@ func (st *startScreen) make(a *App, m message) {
 		}); err != nil {
 			return nil, err
 		}
-		return p.Make(ctx, a.client())
+		instant("making")
+		bot, err := p.Make(ctx, a.client())
+		instant("made")
+		return bot, err
 	}, func(bot *protocol.Bot, err error) {
 		st.making = false
 		if err != nil {
-			if st.failed = err; errors.Is(err, protocol.SandboxUnavailable) {
-				a.noSandbox(err)
-			}
+			st.notMade(a, f, err)
 			return
 		}
-		a.world.Put(*bot)
-		left := st.compose.stash
-		st.compose.stash = edit.Stash{}
-		a.gone(&st.compose, m)
-		st.compose.Clear()
-		a.openSession(bot.Name, bot.ID)
-		a.session.first = &firstMessage{m: m, model: p.Model}
-		a.session.compose.stash = left
-		a.session.compose.stash.Back(a.session.compose.Editor())
-		if st.tr != nil {
-			a.session.tr.Prepend(st.tr)
-		}
-		a.post(a.session, m, delivery{})
+		st.made(a, f, p, bot)
 	})
+}
+
+// notMade puts the message of a lead that was not made back.
+func (st *startScreen) notMade(a *App, f *flight, err error) {
+	a.landed(f)
+	a.putBack(f.key, f.m)
+	a.keepSoon(f.key)
+	if st.failed = err; errors.Is(err, protocol.SandboxUnavailable) && a.start == st {
+		a.noSandbox(err)
+	}
+}
+
+// made opens the lead and hands it the message, with what was written since.
+func (st *startScreen) made(a *App, f *flight, p *lead.Plan, bot *protocol.Bot) {
+	a.world.Put(*bot)
+	a.told(f.m)
+	a.openWith(bot.Name, bot.ID, f.key)
+	s := a.session
+	f.key, f.way.BotID = s.compose.keptAs, bot.ID
+	s.first = &firstMessage{m: f.m, request: f.way.Request, model: p.Model}
+	s.compose.then = func() { s.compose.stash.Back(s.compose.Editor()) }
+	if st.tr != nil {
+		s.tr.Prepend(st.tr)
+	}
+	s.up, s.mark = 0, pointer{}
+	a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: f.way.Request, Delivery: protocol.Queue}, f.m, false)
 }
 
 // nameAnew gives the lead another name where a bot has taken the one on screen since.
@@ -285,8 +422,9 @@ func (a *App) nameAnew() error {
 
 // firstMessage is the message that a lead was made for.
 type firstMessage struct {
-	m     message
-	model string
+	m       message
+	request string
+	model   string
 }
 
 // refused takes a lead back whose provider refused its first call, so that a mistyped
@@ -297,19 +435,40 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 		return
 	}
 	why := fmt.Errorf("%s: %s: %s", m.model, code, detail)
-	a.deleteBot(s.bot, func() {
-		a.forgetSession(s.id)
-		if a.start != nil {
-			a.start.compose.Editor().SetDraft(m.m.draft)
-			a.start.failed = why
-		}
+	key := a.startWithout(s)
+	f := a.takeOff(&flight{key: key, m: m.m, stage: leaving, way: pen.OnWay{Request: m.request, Bot: s.bot, BotID: s.id}})
+	keep := a.keeper(key)
+	do(a, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) {
+		a.deleteBot(s.bot, func() {
+			instant("unmade")
+			a.landed(f)
+			a.forgetSession(s.id)
+			a.putBack(key, m.m)
+			a.keepSoon(key)
+			if a.start != nil {
+				a.start.failed = why
+			}
+		})
 	})
+}
+
+// startWithout is the start screen that the folder has when a lead is gone.
+func (a *App) startWithout(s *session) string {
+	if page, _, err := a.o.Book.Read(); err == nil {
+		for _, l := range a.leadsHere(page) {
+			if l.ID != s.id {
+				return pen.OfNewLead(a.o.Folder.Path)
+			}
+		}
+	}
+	return pen.OfFolder(a.o.Folder.Path)
 }
 
 // view draws the summary.
 func (st *startScreen) view(a *App, c term.Canvas) {
 	w, h := c.Size()
 	rows := append(st.rows(a, w), st.ran(w, h/2)...)
+	rows = append(rows, a.sendingRows(st.compose.keptAs, w)...)
 	for y, row := range rows[max(0, len(rows)-h):] {
 		if y < h {
 			c.Put(0, y, row.Cut(w), w)
@@ -327,7 +486,7 @@ func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	case st.lead == "" && st.failed == nil:
 		rows = append(rows, text.Of(text.Dim, "  looking for this folder's agents…"))
 	default:
-		rows = append(rows, text.Of(text.Plain, fmt.Sprintf("  No agent works in %s yet. Your first message makes one: %s", human.Path(a.o.Folder.Path), st.lead)))
+		rows = append(rows, st.intro(a, w)...)
 		rows = append(rows, text.Line{})
 		p := st.plan(a)
 		model := st.model
@@ -348,6 +507,19 @@ func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: text.Indent(2), Rest: text.Indent(2)})...)
 	}
 	return rows
+}
+
+// intro says what the first message makes, and beside whom.
+func (st *startScreen) intro(a *App, w int) []text.Line {
+	folder := human.Path(a.o.Folder.Path)
+	words := fmt.Sprintf("No agent works in %s yet. Your first message makes one: %s", folder, st.lead)
+	switch n := len(st.beside); {
+	case n == 1:
+		words = fmt.Sprintf("%s works in %s. Your first message makes another lead beside it: %s", st.beside[0], folder, st.lead)
+	case n > 1:
+		words = fmt.Sprintf("%s and %d more work in %s. Your first message makes another lead beside them: %s", st.beside[0], n-1, folder, st.lead)
+	}
+	return text.Wrap([]text.Span{{Text: words}}, text.Frame{Width: max(10, w-4), First: text.Indent(2), Rest: text.Indent(2)})
 }
 
 // ran are the newest rows of what the person ran here, at most so many.

@@ -91,7 +91,7 @@ func TestSettingsThatChangeWhileTheScreenIsOpen(t *testing.T) {
 	t.Run("a lead that follows is made by what holds then, and by none while that is invalid", func(t *testing.T) {
 		set("set", "row", "look")
 		s.Keys("C-x", "n")
-		wants(t, s, "makes one: demo.lead-2", "look: nothing asks")
+		wants(t, s, "demo.lead works in ~/demo", "it: demo.lead-2", "look: nothing asks")
 		h.Write(".agent/config.toml", "row = \"bogus\"\n")
 		send(s, "say: y")
 		wants(t, s, "config_invalid", "› say: y")
@@ -150,5 +150,55 @@ func TestNoSandboxOnScreen(t *testing.T) {
 		send(s, "full")
 		s.WaitFor("asks everything")
 		h.Until("the lead", func() bool { return len(bots(t, h)) == 1 })
+	})
+}
+
+func TestTheStartScreenFollows(t *testing.T) {
+	t.Parallel()
+	t.Run("a lead that another Sonny makes is opened, with what was written here", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		one, other := open(h, dir), open(h, dir)
+		one.WaitFor("1 AGENTS.md")
+		other.WaitFor("1 AGENTS.md")
+		other.Type("say: my own words")
+		draftSaved(h, "say: my own words")
+		send(one, "say: first")
+		wants(t, other, "demo.lead was made elsewhere meanwhile", "first")
+		holds(other, "say: my own words")
+		other.WaitFor("✔ done")
+		other.Keys("Enter")
+		h.Until("both turns", func() bool { return len(turns(t, h, "demo.lead")) == 2 })
+		if n := len(own(t, h)); n != 1 {
+			t.Errorf("%d leads", n)
+		}
+	})
+
+	t.Run("while a lead beside others is written for, only its name changes", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		resting(t, h, dir)
+		one, other := open(h, dir, "--new"), open(h, dir, "--new")
+		for _, s := range []*sonnytest.Screen{one, other} {
+			wants(t, s, "demo.lead works in ~/demo. Your first message makes another lead beside", "it: demo.lead-2")
+		}
+		other.Type("say: mine")
+		send(one, "say: second")
+		wants(t, other, "demo.lead and 1 more work in ~/demo", "demo.lead-3")
+		holds(other, "say: mine")
+		other.Keys("Enter")
+		h.Until("three leads", func() bool { return len(own(t, h)) == 3 })
+	})
+
+	t.Run("the leads of a folder are told when they are gone", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t)
+		resting(t, h, dir)
+		s := open(h, dir, "--new")
+		s.WaitFor("demo.lead works in ~/demo")
+		if _, err := h.Client().Delete(t.Context(), "demo.lead"); err != nil {
+			t.Fatal(err)
+		}
+		s.WaitFor("No agent works in ~/demo yet. Your first message makes one: demo.lead")
 	})
 }

@@ -74,7 +74,7 @@ func (s *session) strip(a *App, w int) (out []text.Line) {
 		}
 		out = append(out, stripLine("held", m.prompt, right, w))
 	}
-	out = append(out, a.sending(s, w)...)
+	out = append(out, a.sendingRows(s.compose.keptAs, w)...)
 	if others := othersInLine(b); others > 0 {
 		out = append(out, text.Of(text.Dim, " "+human.Count(others, "other in line", "others in line")))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Draft is a text with its chips as it is kept: for another bot, in the stash, over a
@@ -73,11 +74,31 @@ func (e *Editor) between(p Pos) Pos {
 
 // After is a draft with another one before it, in lines of their own.
 func (d Draft) After(first Draft) Draft {
-	if d.Empty() {
+	switch {
+	case d.Empty():
 		return first
+	case first.Empty():
+		return d
 	}
 	parts := append(slices.Clone(first.Parts), Part{Text: "\n"})
-	return Draft{Parts: append(parts, d.Parts...)}
+	return Draft{Parts: append(parts, d.Parts...), Caret: first.size() + 1 + d.Caret}
+}
+
+// size is how many characters and chips there are.
+func (d Draft) size() (n int) {
+	for _, p := range d.Parts {
+		if n++; p.Chip == nil {
+			n += utf8.RuneCountInString(p.Text) - 1
+		}
+	}
+	return n
+}
+
+// Text is a draft of words, with the caret behind them.
+func Text(words string) Draft {
+	d := Draft{Parts: []Part{{Text: words}}}
+	d.Caret = d.size()
+	return d
 }
 
 // Empty reports whether there is nothing in it.
