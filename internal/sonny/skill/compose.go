@@ -58,8 +58,8 @@ type Options struct {
 	Role      string // "" for none; lead, home and cleanup are built in
 	Tasks     *Tasks // for a lead; nil for any other bot
 	Texts
-	OwnOnly   bool      // nothing of the folder's: the person's own files alone
-	Now       time.Time // zero for the present
+	OwnOnly bool      // nothing of the folder's: the person's own files alone
+	Now     time.Time // zero for the present
 }
 
 // Texts is what the settings say of the texts that bots get.
