@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"agent/internal/sonny/screen/text"
 
@@ -335,18 +334,14 @@ func TestStashBringsEverythingBack(t *testing.T) {
 	}
 }
 
-func TestBigPasteIsQuick(t *testing.T) {
+// How long it takes is measured by bench; here it counts what is laid out.
+func TestABigPasteIsLaidOutAsFarAsItIsSeen(t *testing.T) {
 	line := strings.Repeat("漢字 word ", 3)[:30] + "\n"
 	big := strings.Repeat(line, 10_000)
 	e := New()
-	began := time.Now()
 	e.Paste(big)
 	e.Expand(true)
 	e.View(80, 12)
-	took := time.Since(began)
-	if took > 50*time.Millisecond && !raceEnabled {
-		t.Errorf("a paste of %d KiB took %v", len(big)>>10, took)
-	}
 	laid := func() (n int) {
 		for _, l := range e.lines {
 			if l.laid.starts != nil {

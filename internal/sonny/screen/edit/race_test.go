@@ -1,6 +1,0 @@
-//go:build race
-
-package edit
-
-// raceEnabled says that times mean nothing.
-const raceEnabled = true
