@@ -48,7 +48,7 @@ func (a *App) fork(at forkAt) error {
 		ask.Checkpoint = protocol.Set(at.node)
 	}
 	running := s.working(a)
-	a.makeFork(s, ask, at.title, func(b *protocol.Bot) {
+	a.makeFork(s, ask, at.title, func() {}, func(b *protocol.Bot) {
 		if at.stop {
 			a.stopBot(s.bot)
 		}
@@ -71,8 +71,9 @@ func (a *App) recordOf(name string) *protocol.Bot {
 	return nil
 }
 
-// makeFork makes the fork and notes whose it is. failed is called where there is none.
-func (a *App) makeFork(s *session, ask *protocol.Fork, title string, then func(*protocol.Bot), failed func()) {
+// makeFork makes the fork and notes whose it is, once keep, which runs beside the loop, has
+// written what is typed for it. failed is called where there is none.
+func (a *App) makeFork(s *session, ask *protocol.Fork, title string, keep func(), then func(*protocol.Bot), failed func()) {
 	store, now := a.ready.Store.Identity, a.o.Clock()
 	kept := lead.Session{
 		Store: store, Bot: ask.Bot, Folder: a.workspaceOf(s), Project: lead.ProjectOf(s.bot), Kind: lead.KindFork,
@@ -83,6 +84,7 @@ func (a *App) makeFork(s *session, ask *protocol.Fork, title string, then func(*
 	}
 	ask.Workspace = kept.Folder
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
+		keep()
 		bot, err := a.client().Fork(ctx, ask)
 		if err != nil {
 			return nil, err
@@ -144,19 +146,19 @@ func (a *App) sideChat(question string) error {
 	allow := slices.DeleteFunc(slices.Clone(sideTools), func(t string) bool {
 		return !slices.Contains(record.Tools, t) || record.Allowed != nil && !slices.Contains(*record.Allowed, t)
 	})
-	back := func() {}
+	keep, back := func() {}, func() {}
 	request := requestID()
 	if question != "" {
 		typed := textMessage("/side " + question)
 		f := a.takeOff(&flight{key: s.compose.keptAs, m: typed, stage: begins, way: pen.OnWay{Request: request, Bot: name}})
-		a.keepSoon(f.key)
+		keep = a.keeper(f.key)
 		back = func() {
 			a.landed(f)
 			a.putBack(f.key, typed)
 			a.keepSoon(f.key)
 		}
 	}
-	a.makeFork(s, &protocol.Fork{Source: s.bot, Bot: name, Allow: allow}, "", func(b *protocol.Bot) {
+	a.makeFork(s, &protocol.Fork{Source: s.bot, Bot: name, Allow: allow}, "", keep, func(b *protocol.Bot) {
 		instant("forked")
 		a.openSide(b.Name, b.ID)
 		switch at := a.at(); {
