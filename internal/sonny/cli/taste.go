@@ -77,7 +77,7 @@ func (a *app) taste(w *around, c *config.Config) (screen.Taste, []*protocol.Erro
 			Click: tui.Mouse.Click, Select: tui.Mouse.Select, Copy: tui.CopyOnSelect, WheelRows: int(tui.WheelRows),
 		},
 		Fold:     cells.Fold{Output: int(tui.Fold.Output), Diff: tui.Fold.Diff, Apart: !tui.Fold.Reads},
-		Thoughts: !tui.Fold.Thoughts, Diffs: tui.Diff, Title: tui.Title, Motion: tui.Motion && !a.flags.noMotion, Keys: m,
+		Thoughts: !tui.Fold.Thoughts, Diffs: tui.Diff, Title: tui.Title, ToolColour: tui.ToolColor, Motion: tui.Motion && !a.flags.noMotion, Keys: m,
 		Markdown: md.Options{
 			Links: true, Unwrapped: !tui.WrapCode, ASCII: tui.ASCII || a.flags.ascii || !utf8Locale(), Colour: true,
 		},

@@ -40,14 +40,14 @@ func (p *readerPanel) hints() []string {
 	return []string{"↑↓ PgUp PgDn", "g G ends", "/ search", "n N next", "q close"}
 }
 
-func (p *readerPanel) look(w int) cells.Look {
-	return cells.Look{Width: max(10, w-4), Output: true, Thoughts: true, All: true}
+func (p *readerPanel) look(a *App, w int) cells.Look {
+	return cells.Look{Width: max(10, w-4), Output: true, Thoughts: true, All: true, Colours: a.o.ToolColour, Fold: a.o.Fold}
 }
 
 func (p *readerPanel) view(a *App, c term.Canvas) {
 	w, h := c.Size()
 	p.h = max(1, h-1)
-	l := p.look(w)
+	l := p.look(a, w)
 	total := p.s.tr.Height(l)
 	if !p.placed {
 		p.top, p.placed = total, true
@@ -137,7 +137,7 @@ func (p *readerPanel) next(a *App, by int) {
 	if p.find == nil {
 		return
 	}
-	l := p.look(a.w)
+	l := p.look(a, a.w)
 	rows := p.s.tr.Rows(l, 0, p.s.tr.Height(l))
 	for i := range rows {
 		at := ((p.top+by*(i+1))%len(rows) + len(rows)) % len(rows)

@@ -20,6 +20,7 @@ type Taste struct {
 	Fold         cells.Fold
 	Thoughts     bool      // thoughts stand unfolded
 	Diffs        string    // "unified", "split", or "auto" and "": by the width
+	ToolColour   bool      // a command's output keeps its colours
 	Title        bool      // the terminal's title says how things stand
 	Motion       bool      // what is under way pulses
 	Keys         *keys.Map // nil: the defaults
@@ -79,11 +80,14 @@ func (a *App) takeTaste(t Taste) {
 			continue
 		}
 		s.tr.Restyle(t.Markdown)
-		if s.look.Fold = t.Fold; thoughts {
+		s.look.Fold, s.look.Colours = t.Fold, t.ToolColour
+		if thoughts {
 			s.look.Thoughts = t.Thoughts
 		}
 	}
 }
 
 // look is how a transcript is laid out that comes on screen.
-func (t *Taste) look() cells.Look { return cells.Look{Fold: t.Fold, Thoughts: t.Thoughts} }
+func (t *Taste) look() cells.Look {
+	return cells.Look{Fold: t.Fold, Thoughts: t.Thoughts, Colours: t.ToolColour}
+}

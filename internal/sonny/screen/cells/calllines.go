@@ -17,7 +17,7 @@ func (c *ToolCall) layout(l Look, open bool) []text.Line {
 	for _, s := range c.Steps {
 		out = append(out, s.line(c.now()).Cut(l.Width))
 	}
-	body, keep := c.body(l.Width), l.Fold.Output
+	body, keep := c.body(l), l.Fold.Output
 	open = open || c.diffs() && l.Fold.Diff == FoldOpen
 	switch {
 	case open:
@@ -153,15 +153,16 @@ func (c *ToolCall) state() (out []text.Span) {
 }
 
 // body is the result: output, a diff, an error's detail.
-func (c *ToolCall) body(width int) []text.Line {
+func (c *ToolCall) body(l Look) []text.Line {
+	width := l.Width
 	switch {
 	case !c.done && !c.diffs():
 		return nil
 	case c.diffs() && c.failed == "":
 		return c.diff(width)
 	case c.shell != nil:
-		out := outputLines(*c.shell.Stdout, text.Plain, width)
-		return append(out, outputLines(c.shell.Stderr, text.Wait, width)...)
+		out := shellLines(*c.shell.Stdout, text.Plain, l)
+		return append(out, shellLines(c.shell.Stderr, text.Wait, l)...)
 	case c.failed != "" && c.judged():
 		return nil
 	case c.failed != "":
@@ -176,13 +177,25 @@ func (c *ToolCall) body(width int) []text.Line {
 
 // outputLines are a text's lines, wrapped and indented by two.
 func outputLines(s string, role text.Role, width int) []text.Line {
+	return spannedLines(s, width, func(line string) []text.Span { return []text.Span{{Text: clean(line), Role: role}} })
+}
+
+// shellLines are those of what a command wrote, in its colours where they are kept.
+func shellLines(s string, role text.Role, l Look) []text.Line {
+	if !l.Colours {
+		return outputLines(s, role, l.Width)
+	}
+	t := &tint{role: role, now: role}
+	return spannedLines(s, l.Width, t.spans)
+}
+
+func spannedLines(s string, width int, spans func(line string) []text.Span) (out []text.Line) {
 	s = strings.TrimRight(s, "\n")
 	if s == "" {
 		return nil
 	}
-	var out []text.Line
 	for line := range strings.SplitSeq(s, "\n") {
-		out = append(out, text.Wrap([]text.Span{{Text: clean(line), Role: role}}, indent(width))...)
+		out = append(out, text.Wrap(spans(line), indent(width))...)
 	}
 	return out
 }

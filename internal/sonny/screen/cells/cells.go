@@ -17,6 +17,7 @@ type Look struct {
 	Output   bool // tool output and diffs are unfolded
 	Thoughts bool // so are thoughts
 	All      bool // everything is: the reader
+	Colours  bool // those of a command's output are kept
 	Fold     Fold
 }
 

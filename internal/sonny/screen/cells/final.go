@@ -146,7 +146,7 @@ func (t *Transcript) inherit(c *Cell) *Cell {
 // nothing.
 func (c *ToolCall) Said() []string {
 	var out []string
-	for _, line := range c.body(wide) {
+	for _, line := range c.body(Look{Width: wide, Colours: true}) {
 		out = append(out, strings.TrimRight(strings.TrimPrefix(line.String(), "  "), " "))
 	}
 	return out
