@@ -107,8 +107,15 @@ var takers = map[string]func(*World, *Bot, *protocol.Event){
 		var d protocol.ToolStarted
 		if e.Decode(&d) == nil {
 			b.settled(d.CallID)
+			b.uses(d.CallID, d.Name, d.Arguments)
 		}
 		b.going()
+	},
+	protocol.KindToolRequested: func(w *World, b *Bot, e *protocol.Event) { // of a tool that a client serves
+		var d protocol.ToolRequested
+		if e.Decode(&d) == nil {
+			b.uses(d.CallID, d.Name, "")
+		}
 	},
 	protocol.KindStepDecided: func(w *World, b *Bot, e *protocol.Event) {
 		var d protocol.StepDecided
@@ -120,6 +127,10 @@ var takers = map[string]func(*World, *Bot, *protocol.Event){
 		var d protocol.ToolCompleted
 		if e.Decode(&d) == nil {
 			b.settled(d.CallID)
+			if d.CallID == b.planning {
+				b.planning = ""
+				b.Plans++
+			}
 		}
 	},
 	protocol.KindTurnWaiting: func(w *World, b *Bot, e *protocol.Event) {

@@ -54,7 +54,9 @@ type Bot struct {
 	Ended    *protocol.TurnFinished // the newest end, nil when none was seen
 	EndedOf  int64
 	Seen     bool   // that end was on screen, or was not asked for here
-	Activity string // the last thing it did, one line
+	Activity string // the tool that it used last and what for; a model's words
+	Plans    int    // how often its plan was changed, as far as was seen
+	planning string // the call that changes it
 	At       time.Time
 }
 

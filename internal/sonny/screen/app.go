@@ -179,6 +179,7 @@ type App struct {
 	frameDue    *time.Timer
 	clockDue    *time.Timer
 	loadedAll   bool
+	plans       planStates
 	tasteless   string // what kept the settings from being read; "" for nothing
 	slack       slack
 	startsRead  bool                // what was written on the folder's start screens is known

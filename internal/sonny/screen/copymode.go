@@ -80,7 +80,7 @@ func (p *copyPanel) key(a *App, k term.Key) bool {
 		return true
 	case "enter":
 		if _, c := p.row(p.at.row); c != nil {
-			c.Toggle(p.s.look)
+			a.openCell(p.s, c)
 		}
 		return false
 	}

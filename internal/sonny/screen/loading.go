@@ -13,14 +13,14 @@ func (s *session) loadOlder(a *App) {
 		return
 	}
 	s.older = true
-	from, newer, look := s.next, s.oldest, s.look
+	from, newer, look, style := s.next, s.oldest, s.look, a.o.Markdown
 	do(a, func(ctx context.Context) (*olderPart, error) {
 		p, err := readPart(ctx, a, s.bot, from, loadNodes)
 		if err != nil {
 			return nil, err
 		}
 		// It is measured here, so that no frame waits for it.
-		older := cells.New(a.o.Markdown)
+		older := cells.New(style)
 		p.show(older, func(turn int64) bool { return turn != newer })
 		older.Measure(look)
 		return &olderPart{p, older}, nil

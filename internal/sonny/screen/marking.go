@@ -56,8 +56,17 @@ func (a *App) openMarked() bool {
 	if s == nil || s.mark.cell == nil {
 		return false
 	}
-	s.mark.cell.Toggle(s.look)
+	a.openCell(s, s.mark.cell)
 	return true
+}
+
+// openCell folds or unfolds a cell; of a task's card the task comes beside.
+func (a *App) openCell(s *session, c *cells.Cell) {
+	if task := c.Task(); task != "" && a.world.Bot(task) != nil {
+		a.goTo(task, true)
+		return
+	}
+	c.Toggle(s.look)
 }
 
 // reveal brings a row into view, so many rows below the top.

@@ -210,7 +210,7 @@ func (a *App) release() {
 	case !m.moved && a.o.Mouse.Click:
 		at := s.topRow + m.y - s.top0
 		if rows := s.tr.Rows(s.look, at, at+1); len(rows) == 1 && rows[0].Cell != nil {
-			rows[0].Cell.Toggle(s.look)
+			a.openCell(s, rows[0].Cell)
 		}
 	}
 }

@@ -53,13 +53,7 @@ func (p *planPanel) read(a *App) {
 
 // progress is how much of the plan is done.
 func (p *planPanel) progress() string {
-	done := 0
-	for _, s := range p.steps {
-		if s.State == plans.Done {
-			done++
-		}
-	}
-	return fmt.Sprintf("%d/%d", done, len(p.steps))
+	return doneOf(p.steps)
 }
 
 // stepMarks are the states of steps, as they are written before them.
@@ -67,14 +61,7 @@ var stepMarks = map[string]string{plans.Done: "[x]", plans.Doing: "[>]", plans.T
 
 func (p *planPanel) listed() (rows []lists.Row) {
 	for i, s := range p.steps {
-		role := text.Plain
-		switch s.State {
-		case plans.Done:
-			role = text.Dim
-		case plans.Doing:
-			role = text.Run
-		}
-		rows = append(rows, lists.Row{ID: fmt.Sprint(i), Line: text.Of(role, stepMarks[s.State]+" "+cells.OneLine(s.Text))})
+		rows = append(rows, lists.Row{ID: fmt.Sprint(i), Line: text.Of(stepRole(s), stepMarks[s.State]+" "+cells.OneLine(s.Text))})
 	}
 	return rows
 }

@@ -32,20 +32,27 @@ func (a *App) openTasks() {
 		name: "tasks", title: "tasks of " + lead, empty: "no tasks yet: the lead starts them, or /task NAME BRIEF",
 		right: func() string { return fmt.Sprint(len(a.tasks())) },
 		hint:  []string{"Enter peek", "o open", "s stop", "g diff", "m merge", "d remove"},
-		head:  text.Of(text.Dim, text.Pad("NAME", 22)+text.Pad("STATE", 14)+text.Pad("BRANCH", 24)+"TIME"),
+		head:  text.Of(text.Dim, roster.TaskHead(a.roomForTasks())),
 		rows: func(a *App) []lists.Row {
 			var rows []lists.Row
 			for _, t := range a.tasks() {
-				rows = append(rows, roster.Task(t, a.o.Clock()))
+				rows = append(rows, roster.Task(t, a.planWords(t), a.o.Clock(), a.roomForTasks()))
 			}
 			return rows
 		},
 		detail: func(a *App, r lists.Row, w int) []text.Line {
 			t := a.world.Bot(r.ID)
-			if t == nil || t.Record.Workspace == nil {
+			if t == nil {
 				return nil
 			}
-			return []text.Line{text.Of(text.Dim, cells.OneLine(human.Path(*t.Record.Workspace)))}
+			lines := stepLines(a.planOf(t), w, stepsShown)
+			if t.Record.Workspace != nil {
+				lines = append(lines, text.Of(text.Dim, cells.OneLine(human.Path(*t.Record.Workspace))))
+			}
+			if t.Activity != "" {
+				lines = append(lines, text.Of(text.Dim, "▸ "+cells.OneLine(t.Activity)).Cut(w))
+			}
+			return lines
 		},
 	}
 	p.keys = map[string]func(*App, lists.Row) bool{
@@ -58,6 +65,12 @@ func (a *App) openTasks() {
 	}
 	a.panel = p
 }
+
+// stepsShown is how many rows of steps stand below the list of tasks.
+const stepsShown = 5
+
+// roomForTasks is how much wider the list of tasks is than on a screen of 80.
+func (a *App) roomForTasks() int { return min(40, max(0, a.w-80)) }
 
 // stopBot interrupts what a bot does.
 func (a *App) stopBot(name string) {

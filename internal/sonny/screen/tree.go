@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/md"
 	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -95,7 +96,7 @@ func forkedAfter(ctx context.Context, a *App, name string, events []*protocol.Ev
 		if err != nil {
 			return ""
 		}
-		tr := cells.New(a.o.Markdown)
+		tr := cells.New(md.Options{})
 		tr.Item(*d.Node, 0, item, cells.About{}, false)
 		if tr.Len() > 0 {
 			return text.Cut(headLine(tr.At(tr.Len()-1).Words()), 40, "…")

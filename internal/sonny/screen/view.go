@@ -215,7 +215,10 @@ func (a *App) talk(c term.Canvas, l layout) int {
 	return h
 }
 
-// view draws the part of the transcript that is in view.
+// leastWithPlan is how many rows a transcript has above which its bot's plan stands.
+const leastWithPlan = 8
+
+// view draws the part of the transcript that is in view, below what the bot means to do.
 func (s *session) view(a *App, c term.Canvas, l layout) {
 	w, h := c.Size()
 	if l.capped {
@@ -228,6 +231,10 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 	if !s.loaded {
 		c.Put(l.gutter, 0, text.Of(text.Dim, "loading…"), w)
 		return
+	}
+	if plan, shown := a.planRow(s, w); shown && h >= leastWithPlan {
+		c.Put(0, 0, plan, w)
+		c, h = c.Sub(0, 1, w, h-1), h-1
 	}
 	total := s.tr.Height(s.look)
 	s.hold(total, h)

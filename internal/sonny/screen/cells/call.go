@@ -32,7 +32,11 @@ type ToolCall struct {
 	Expired        bool
 	Steps          []Step
 
-	now    func() time.Time
+	now   func() time.Time
+	cards func(bot string) *Card
+
+	started *string // the task that it started, once read; "" for none
+
 	done   bool
 	Result string
 	failed string // the code, where the result is an error
@@ -128,6 +132,9 @@ func (c *ToolCall) ask(r *protocol.RequestedCall) {
 func (c *ToolCall) waits() bool {
 	return !c.done && (len(c.Asks) > 0 || slices.ContainsFunc(c.Steps, func(s Step) bool { return len(s.Asks) > 0 }))
 }
+
+// moves reports whether the call is laid out anew each time.
+func (c *ToolCall) moves() bool { return c.waits() || c.cards != nil && c.task() != "" }
 
 func (c *ToolCall) step(id, name string) *Step {
 	i := slices.IndexFunc(c.Steps, func(s Step) bool { return s.ID == id })

@@ -17,6 +17,9 @@ func (c *ToolCall) layout(l Look, open bool) []text.Line {
 	for _, s := range c.Steps {
 		out = append(out, s.line(c.now()).Cut(l.Width))
 	}
+	if card := c.card(); card != nil && !open {
+		return append(out, card.lines(l.Width)...)
+	}
 	body, keep := c.body(l), l.Fold.Output
 	open = open || c.diffs() && l.Fold.Diff == FoldOpen
 	switch {
@@ -169,7 +172,7 @@ func (c *ToolCall) body(l Look) []text.Line {
 		return outputLines(c.why, text.Fail, width)
 	case c.Name == "note":
 		return outputLines(c.args.Text+c.args.Note, text.Plain, width)
-	case c.Name == "wait" || c.Name == "web_fetch":
+	case c.Name == "wait" || c.Name == "web_fetch" || c.Name == "plan":
 		return nil
 	}
 	return outputLines(pretty(c.Result), text.Plain, width)

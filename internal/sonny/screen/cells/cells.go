@@ -133,14 +133,18 @@ func (c *Cell) lines(l Look) []text.Line {
 	return c.cache
 }
 
-// counts reports whether the cell shows for how long something waits.
-func (c *Cell) counts() bool { return slices.ContainsFunc(c.Calls, (*ToolCall).waits) }
+// counts reports whether the cell shows what changes with time: for how long something
+// waits, how a task does.
+func (c *Cell) counts() bool { return slices.ContainsFunc(c.Calls, (*ToolCall).moves) }
 
 // Transcript is the cells of one bot in order, the oldest first. It belongs to one
 // goroutine.
 type Transcript struct {
 	// Now is the clock, for how long things took; nil: time.Now.
 	Now func() time.Time
+
+	// Card says how a task does; nil for one that is gone. Card may be nil: no task is shown.
+	Card func(bot string) *Card
 
 	// Rule says whether a command rule let a script run outside that asked for it and was
 	// put to nobody, and which. nil: no rule does.

@@ -136,6 +136,11 @@ func (t *Transcript) Used(turn int64, words string) {
 
 // Prepend puts an older transcript's cells before this one's.
 func (t *Transcript) Prepend(older *Transcript) {
+	for _, c := range older.cells {
+		for _, call := range c.Calls {
+			call.cards = t.card
+		}
+	}
 	t.cells = append(slices.Clone(older.cells), t.cells...)
 	for id, call := range older.calls {
 		if t.calls[id] == nil {
@@ -162,6 +167,7 @@ func (t *Transcript) planned(node, turn int64, p items.Part) {
 		return // it has started before its item was read
 	}
 	call := newCall(p.CallID, p.Name, p.Text, t.now)
+	call.cards = t.card
 	t.place(node, turn, call)
 }
 
@@ -210,6 +216,7 @@ func (t *Transcript) Event(e *protocol.Event) {
 		call := t.calls[d.CallID]
 		if call == nil {
 			call = newCall(d.CallID, d.Name, d.Arguments, t.now)
+			call.cards = t.card
 			t.place(0, e.Turn, call)
 		}
 		call.start(&d, t.now())

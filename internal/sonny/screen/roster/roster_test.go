@@ -105,7 +105,7 @@ func TestRowsOfTheLists(t *testing.T) {
 	}
 	task, tree := w.Bot("demo.tests"), "/home/me/.agent/worktrees/demo/tests"
 	task.Turn, task.Since, task.Record.Workspace = 3, now.Add(-42*time.Second), &tree
-	if row := Task(task, now); !strings.Contains(row.Line.String(), "● working") || !strings.Contains(row.Line.String(), "agent/demo.tests") || !strings.HasSuffix(row.Line.String(), "0:42") {
+	if row := Task(task, "1/3 signs", now, 0); !strings.Contains(row.Line.String(), "● working") || !strings.Contains(row.Line.String(), "1/3 signs") || !strings.Contains(row.Line.String(), "agent/demo.tests") || !strings.HasSuffix(row.Line.String(), "0:42") {
 		t.Errorf("%+v", row)
 	}
 }

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -60,8 +61,14 @@ func Session(f lead.Found, b *live.Bot, now time.Time) lists.Row {
 	return lists.Row{ID: fmt.Sprint(f.BotID), Line: line, Match: Title(f) + " " + f.Bot + " " + f.Folder}
 }
 
-// Task is a task of the list of them.
-func Task(t *live.Bot, now time.Time) lists.Row {
+// TaskHead is what stands above the list of tasks, more cells wider than on a screen of 80.
+func TaskHead(more int) string {
+	return text.Pad("NAME", 14+more/2) + text.Pad("STATE", 13) + text.Pad("PLAN", 27+more/2) + text.Pad("BRANCH", 17) + "TIME"
+}
+
+// Task is a task of the list of them, below TaskHead. plan is what its plan has come to; ""
+// for none.
+func Task(t *live.Bot, plan string, now time.Time, more int) lists.Row {
 	g := Looks[t.State(false)]
 	took := ""
 	if t.Turn != 0 {
@@ -72,9 +79,10 @@ func Task(t *live.Bot, now time.Time) lists.Row {
 		branch = "agent/" + t.Record.Name
 	}
 	return lists.Row{ID: t.Record.Name, Line: text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(t.Record.Name), 21) + " "},
-		text.Span{Text: text.Pad(g.Mark+" "+g.Word, 13) + " ", Role: g.Role},
-		text.Span{Text: text.Pad(cells.OneLine(branch), 23) + " ", Role: text.Dim},
+		text.Span{Text: text.Pad(cells.OneLine(t.Record.Name), 13+more/2) + " "},
+		text.Span{Text: text.Pad(g.Mark+" "+g.Word, 12) + " ", Role: g.Role},
+		text.Span{Text: text.Pad(cells.OneLine(cmp.Or(plan, "-")), 26+more/2) + " "},
+		text.Span{Text: text.Pad(cells.OneLine(branch), 16) + " ", Role: text.Dim},
 		text.Span{Text: took, Role: text.Dim},
 	)}
 }
