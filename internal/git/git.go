@@ -49,6 +49,9 @@ type Options struct {
 	// Own runs the repository's hooks, as the person's own command does.
 	Own bool
 
+	// Within is what git may write; nil: what the caller may.
+	Within *Within
+
 	// Started is told git's process, which leads a group of its own. nil: nobody is.
 	Started func(pid int)
 }
@@ -73,7 +76,14 @@ func (g Program) With(ctx context.Context, o Options, dir string, args ...string
 	if !o.Own {
 		args = append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...)
 	}
-	cmd := exec.CommandContext(ctx, g.path, args...)
+	argv := append([]string{g.path}, args...)
+	if o.Within != nil {
+		var err error
+		if argv, err = o.Within.launch(dir, argv); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(append(WithoutPlaces(os.Environ()), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"), o.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                // a terminal's interrupt is ours to pass on

@@ -227,12 +227,15 @@ func (r Repo) Careful(ctx context.Context, writer string, args ...string) error 
 }
 
 func (r Repo) change(ctx context.Context, writer string, o git.Options, args ...string) error {
-	if writer == "" {
-		_, err := r.plain(ctx, o, args...)
-		return err
-	}
 	g, err := git.Find()
 	if err != nil {
+		return err
+	}
+	if err := r.asksTheCheckout(ctx, g, args[0]); err != nil {
+		return err
+	}
+	if writer == "" {
+		_, err := r.plainly(ctx, o, args...)
 		return err
 	}
 	named, err := g.Programs(ctx, r.checkout())
@@ -243,12 +246,30 @@ func (r Repo) change(ctx context.Context, writer string, o git.Options, args ...
 		return protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("%s may write %s/config, and that names programs for git to run (%s); look at them, and run git %s yourself",
 			writer, r.Common, strings.Join(named[:min(len(named), maxNamed)], ", "), args[0]))
 	}
+	o.Within = git.WritingTo(r.checkout())
 	_, err = g.Guarded(ctx, o, r.checkout(), args...)
 	return err
 }
 
+// asksTheCheckout refuses a repository whose config takes settings or programs from the
+// checkout, which agents write.
+func (r Repo) asksTheCheckout(ctx context.Context, g git.Program, verb string) error {
+	named, err := g.FromCheckout(ctx, r.checkout())
+	if err != nil || len(named) == 0 {
+		return err
+	}
+	return protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("%s/config takes from the checkout, where agents write, what git would go by or run (%s); look at that, and run git %s yourself",
+		r.Common, strings.Join(named[:min(len(named), maxNamed)], ", "), verb))
+}
+
 // maxNamed bounds how many settings an error names.
 const maxNamed = 5
+
+// plainly is plain for a command that changes the repository.
+func (r Repo) plainly(ctx context.Context, o git.Options, args ...string) (string, error) {
+	o.Within = git.WritingTo(r.checkout())
+	return r.plain(ctx, o, args...)
+}
 
 // plain runs a command with the repository's config as it is.
 func (r Repo) plain(ctx context.Context, o git.Options, args ...string) (string, error) {
