@@ -71,8 +71,30 @@ func (g Program) Run(ctx context.Context, dir string, args ...string) (string, e
 	return g.With(ctx, Options{}, dir, args...)
 }
 
+// Limits on what git may take: what it reads may be a pipe that an agent made.
+const (
+	looksFor   = time.Minute
+	changesFor = 10 * time.Minute
+)
+
+// errTooSlow is of a git that did not end.
+var errTooSlow = errors.New("git did not come to an end; a file that it reads there may be a pipe")
+
+// limited is ctx with the limit that a run has; one that runs the person's hooks has none.
+func (o *Options) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch {
+	case o.Own:
+		return ctx, func() {}
+	case o.Within != nil:
+		return context.WithTimeoutCause(ctx, changesFor, errTooSlow)
+	}
+	return context.WithTimeoutCause(ctx, looksFor, errTooSlow)
+}
+
 // With is Run with options.
 func (g Program) With(ctx context.Context, o Options, dir string, args ...string) (string, error) {
+	ctx, cancel := o.limited(ctx)
+	defer cancel()
 	if !o.Own {
 		args = append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...)
 	}
