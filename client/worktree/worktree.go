@@ -164,6 +164,9 @@ func (p *Plan) ref() string { return "refs/heads/" + p.Branch }
 // branchIsFree sees to it that the branch that Undo may remove is our own, and has
 // a name that git takes as it is.
 func (p *Plan) branchIsFree(ctx context.Context) error {
+	if _, err := p.ask(ctx, "rev-parse", "--git-dir"); err != nil && context.Cause(ctx) == nil {
+		return p.failed(err.Error()) // nothing can be asked there: what follows would take that for an answer
+	}
 	if name, err := p.ask(ctx, "check-ref-format", "--branch", p.Branch); (err != nil || name != p.Branch) && context.Cause(ctx) == nil {
 		return p.failed(fmt.Sprintf("%q is no name for a branch", p.Branch))
 	}
