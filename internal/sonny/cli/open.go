@@ -216,6 +216,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Snapshots:   snapshots(w),
 		Notices:     said(w.told(), faults),
 		Clock:       shownClock(),
+		PaneSplit:   w.config.Panes.Split,
 		Fresh:       a.flags.fresh, Version: Version,
 	}, nil
 }

@@ -107,6 +107,8 @@ type Options struct {
 	Notices []string                                            // said when the screen opens
 	Heard   func(*protocol.Event)                               // hears each event, beside the loop; may be nil
 
+	PaneSplit string // where a terminal pane comes: right, down or tab
+
 	Version string
 	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
 	Over    time.Duration    // how often frames are drawn at most while text streams; 0: 16 ms

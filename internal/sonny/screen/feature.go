@@ -38,6 +38,7 @@ func features() []feature {
 		modelCommands,
 		noticeCommands,
 		paneCommands,
+		terminalPanes,
 		railKeys,
 		switchCommands,
 		taskCommands,
