@@ -48,12 +48,17 @@ func (a *app) setupVerb() *cobra.Command {
 	f.BoolVar(&stdin, "key-stdin", false, "read the provider's key from standard input")
 	f.BoolVar(&yes, "yes", false, "keep a key that the provider refuses or could not be asked about")
 	f.StringVar(&model, "model", "", "the `P/M` of new leads")
-	f.StringVar(&row, "row", "", "who is asked: auto, manual, look, full")
+	f.Var(oneOf(&row, config.Words("row")...), "row", "who is asked: auto, manual, look, full")
 	return cmd
 }
 
 // setupByFlags does what the flags say, and nothing when one is wrong.
 func (a *app) setupByFlags(ctx context.Context, w *around, provider string, stdin, yes bool, set map[string]string) error {
+	if model := set["model"]; model != "" {
+		if err := config.Takes("model", model); err != nil {
+			return err
+		}
+	}
 	if provider != "" {
 		if err := a.connectProvider(ctx, w, provider, stdin, yes); err != nil {
 			return err

@@ -17,25 +17,11 @@ import (
 // config_secret_refused for a value that looks like a secret; config_invalid for a file
 // that cannot be read, or in which the setting has no place.
 func Set(path, name, value string) error {
-	parts := ParseKey(name)
-	if parts == nil {
-		return Unknown(name)
+	parts, v, err := read(name, value)
+	if err != nil {
+		return err
 	}
-	k := find(parts)
-	if refusedSecret(k, parts, value) {
-		return secretRefused(name)
-	}
-	if k == nil {
-		return Unknown(name)
-	}
-	v, ok := k.typed(value)
-	if !ok {
-		return failf(protocol.UsageError, "%s%s must be %s", name, shown(value), k.Must())
-	}
-	if refusedSecret(k, parts, v) {
-		return secretRefused(name)
-	}
-	_, err := change(path, func(d *document) ([]byte, error) {
+	_, err = change(path, func(d *document) ([]byte, error) {
 		text := d.set(parts, literal(v))
 		if text == nil {
 			return nil, invalidf("%s has no place for %s that leaves the rest as it is; use sonny config edit", path, name)
@@ -43,6 +29,34 @@ func Set(path, name, value string) error {
 		return text, nil
 	})
 	return err
+}
+
+// Takes reports why Set would refuse a setting whatever its file; nil where it would not.
+func Takes(name, value string) error {
+	_, _, err := read(name, value)
+	return err
+}
+
+// read gives a setting's key in parts and what was typed as a value of it.
+func read(name, value string) (parts []string, v any, err error) {
+	if parts = ParseKey(name); parts == nil {
+		return nil, nil, Unknown(name)
+	}
+	k := find(parts)
+	if refusedSecret(k, parts, value) {
+		return nil, nil, secretRefused(name)
+	}
+	if k == nil {
+		return nil, nil, Unknown(name)
+	}
+	v, ok := k.typed(value)
+	if !ok {
+		return nil, nil, failf(protocol.UsageError, "%s%s must be %s", name, shown(value), k.Must())
+	}
+	if refusedSecret(k, parts, v) {
+		return nil, nil, secretRefused(name)
+	}
+	return parts, v, nil
 }
 
 // Unset takes a setting out of a config.toml, or all settings of a table such as
