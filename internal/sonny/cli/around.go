@@ -173,7 +173,7 @@ func (a *app) settings(w *around) (err error) {
 		}
 	}
 	w.config, w.unused, err = config.Resolve(config.Sources{
-		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),
+		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin), Further: reads,
 	})
 	if w.fault = nil; protocol.CodeOf(err) == protocol.ConfigInvalid {
 		w.fault = err

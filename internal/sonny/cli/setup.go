@@ -68,7 +68,7 @@ func (a *app) setupByFlags(ctx context.Context, w *around, provider string, stdi
 		if set[key] == "" {
 			continue
 		}
-		if err := config.Set(w.path, key, set[key]); err != nil {
+		if err := config.Set(w.path, key, set[key], nil); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (w *around) tour() error {
 	if err := config.SetEnv(w.envPath(), "AGENT_PROVIDER", scripted); err != nil {
 		return err
 	}
-	return config.Set(w.path, "model", "scripted/tour")
+	return config.Set(w.path, "model", "scripted/tour", nil)
 }
 
 // endTour takes it out again.
@@ -198,7 +198,7 @@ func (w *around) endTour() error {
 			return err
 		}
 		if w.config.Model == "scripted/tour" {
-			_, err := config.Unset(w.path, "model")
+			_, err := config.Unset(w.path, "model", nil)
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/allow"
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/lead"
@@ -99,6 +100,7 @@ type Options struct {
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
 	Home      string          // the person's home folder
 	Config    string          // the settings file; "": none is changed
+	Reads     config.Reader   // refuses settings that cannot be read; nil: none
 	// Themes are the names that can be chosen, and the one that is; Theme sets one.
 	Themes func() (names []string, now string)
 	Theme  func(name string) *protocol.Error
