@@ -1,0 +1,50 @@
+package screen_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// A bot that is deleted elsewhere while it is on screen is shown as gone: nothing is done
+// with it, and what is written goes along to the next.
+func TestABotThatIsDeletedElsewhere(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := h.In(dir).Screen(size, "sonny", "--no-motion", "--theme", "none")
+	s.WaitFor("1 AGENTS.md")
+	turnOf(s, func() { send(s, "say: what was said") })
+	if r := h.In(dir).Sonny("sessions", "rm", "demo.lead", "--yes"); r.Exit != 0 {
+		t.Fatal(r)
+	}
+	s.WaitFor("demo.lead was deleted elsewhere")
+	s.WaitFor("✘ gone")
+	s.Keys("BTab")
+	s.WaitFor("bot_not_found: demo.lead was deleted elsewhere; Enter starts another")
+	for _, command := range []string{"/approval look", "/writable /tmp", "/context", "/undo", "/effort high"} {
+		send(s, command)
+		s.WaitFor("bot_not_found: demo.lead was deleted elsewhere")
+		s.WaitFor("› " + command)
+		s.Keys("C-u")
+		s.WaitGone("› " + command)
+	}
+	if screen := s.Capture(); !strings.Contains(screen, "what was said") {
+		t.Errorf("what was said is gone too:\n%s", screen)
+	}
+	send(s, "say: to the next one")
+	s.WaitFor("Forget it, and start")
+	s.Keys("Escape")
+	s.WaitGone("Forget it")
+	s.WaitFor("› say: to the next one")
+	s.Keys("Enter")
+	s.WaitFor("Forget it, and start")
+	s.Type("y")
+	s.WaitFor("No agent works in")
+	s.WaitFor("› say: to the next one")
+	turnOf(s, func() { s.Keys("Enter") })
+	if list := bots(t, h); len(list) != 1 || list[0].Name != "demo.lead" {
+		t.Errorf("%+v", list)
+	}
+	if r := h.In(dir).Sonny("sessions"); strings.Contains(r.Stdout, "gone") {
+		t.Error(r.Stdout)
+	}
+}
