@@ -1,6 +1,7 @@
 package screen_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -47,4 +48,31 @@ func TestABotThatIsDeletedElsewhere(t *testing.T) {
 	if r := h.In(dir).Sonny("sessions"); strings.Contains(r.Stdout, "gone") {
 		t.Error(r.Stdout)
 	}
+}
+
+// What Sonny keeps is made anew where somebody removed its folder under it.
+func TestTheFolderIsRemovedUnderneath(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := open(h, dir)
+	s.WaitFor("1 AGENTS.md")
+	turnOf(s, func() { send(s, "say: one") })
+	s.Type("first words")
+	h.Until("the draft", func() bool { return drafted(h, "first words") == 1 })
+	if err := os.RemoveAll(h.Path(".agent", "sonny")); err != nil {
+		t.Fatal(err)
+	}
+	s.Type(", and more")
+	h.Until("the draft again", func() bool { return drafted(h, "first words, and more") == 1 })
+	s.Kill()
+	s = open(h, dir)
+	s.WaitFor("› first words, and more")
+	s.Keys("C-u")
+	if err := os.RemoveAll(h.Path(".agent", "sonny")); err != nil {
+		t.Fatal(err)
+	}
+	send(s, "/new")
+	s.WaitFor("Your first message makes another lead")
+	turnOf(s, func() { send(s, "say: two") })
+	wants(t, s, "demo.lead-2", "✔ done")
 }
