@@ -76,3 +76,36 @@ func TestTheFolderIsRemovedUnderneath(t *testing.T) {
 	turnOf(s, func() { send(s, "say: two") })
 	wants(t, s, "demo.lead-2", "✔ done")
 }
+
+// A start screen that an invalid config.toml kept from being filled in looks at it again
+// at each Enter (sonny.md 20).
+func TestAnInvalidConfigIsMended(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := open(h, dir)
+	s.WaitFor("1 AGENTS.md")
+	turnOf(s, func() { send(s, "say: one") })
+	good, err := os.ReadFile(h.Path(".agent", "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, bad := range map[string]string{"a wrong value that confines": "row = \"bogus\"\n", "no TOML": "row = \n"} {
+		h.Write(".agent/config.toml", bad)
+		send(s, "/new")
+		s.WaitFor("config_invalid")
+		s.Type("say: " + name)
+		s.Keys("Enter")
+		wants(t, s, "config_invalid", "› say: "+name)
+		h.Write(".agent/config.toml", string(good))
+		turnOf(s, func() { s.Keys("Enter") })
+	}
+	if n := len(bots(t, h)); n != 3 {
+		t.Errorf("%d bots", n)
+	}
+	h.Write(".agent/config.toml", "row = \n")
+	send(s, "/new")
+	s.WaitFor("config_invalid")
+	h.Write(".agent/config.toml", string(good))
+	s.Keys("Enter")
+	s.WaitFor("Your first message makes another lead")
+}

@@ -71,7 +71,9 @@ func (a *App) send(d delivery) {
 	c := a.composing()
 	m := messageOf(c.Editor().Draft())
 	if m.empty() {
-		if a.at() != nil && !a.openMarked() {
+		if a.at() == nil {
+			a.start.lookAgain(a)
+		} else if !a.openMarked() {
 			a.resumeHeld()
 		}
 		return
