@@ -174,7 +174,7 @@ func (a *app) settings(w *around) (err error) {
 		}
 	}
 	w.config, w.unused, err = config.Resolve(config.Sources{
-		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin),
+		Path: w.path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin), Further: reads,
 	})
 	if w.fault = nil; protocol.CodeOf(err) == protocol.ConfigInvalid {
 		w.fault = err
@@ -201,15 +201,12 @@ func (a *app) stated() []config.Stated {
 	say("--sandbox", "sandbox_mode", f.sandbox)
 	say("--screen", "tui.screen", f.screen)
 	say("--theme", "tui.theme", f.theme)
-	switch f.network {
-	case "":
-	case "on":
-		say("--network", "sandbox_workspace_write.network_access", "true")
-	default:
-		say("--network", "sandbox_workspace_write.network_access", map[string]string{"off": "false"}[f.network])
-	}
+	say("--network", "sandbox_workspace_write.network_access", networkAccess[f.network])
 	return out
 }
+
+// networkAccess are the words of --network as the setting has them.
+var networkAccess = map[string]string{"on": "true", "off": "false"}
 
 // lead are the settings of a new lead.
 func (w *around) lead() (lead.Settings, error) {

@@ -261,12 +261,20 @@ func (c *companion) judge() (*judge, error) {
 		return nil, err
 	}
 	j := &judge{model: cfg.JudgeModel, deadline: time.Duration(cfg.JudgeDeadlineMS) * time.Millisecond}
-	if cfg.JudgeNote != "" {
-		if j.note, err = readText(cfg.JudgeNote); err == nil && len(j.note) > maxNote {
-			err = protocol.Fail(protocol.ConfigInvalid, "judge_note: "+cfg.JudgeNote+" is longer than 8 KiB")
-		}
-	}
+	j.note, err = judgeNote(cfg.JudgeNote)
 	return j, err
+}
+
+// judgeNote is the text of the note that a setting names; "" for none.
+func judgeNote(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	note, err := readText(path)
+	if err == nil && len(note) > maxNote {
+		err = protocol.Fail(protocol.ConfigInvalid, path+" is longer than 8 KiB")
+	}
+	return note, err
 }
 
 // untilOther waits until the settings say something else of the judge, or ctx ends.

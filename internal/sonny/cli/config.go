@@ -101,7 +101,7 @@ func (a *app) held() (*config.Config, error) {
 	if err != nil {
 		a.notice(coded(err).Error())
 	}
-	c, notices, err := config.Resolve(config.Sources{Path: path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin)})
+	c, notices, err := config.Resolve(config.Sources{Path: path, Project: project, Environ: os.Environ(), Stated: a.stated(), Terminal: isTerminal(a.stdin), Further: reads})
 	for _, n := range notices {
 		a.notice(n.Text)
 	}
@@ -140,7 +140,7 @@ func (a *app) configSet(name, value string) error {
 	if err != nil {
 		return err
 	}
-	return config.Set(path, name, value)
+	return config.Set(path, name, value, reads)
 }
 
 func (a *app) configUnset(name string) error {
@@ -148,7 +148,7 @@ func (a *app) configUnset(name string) error {
 	if err != nil {
 		return err
 	}
-	there, err := config.Unset(path, name)
+	there, err := config.Unset(path, name, reads)
 	if err == nil && !there {
 		a.notice(name + " is not set in " + path)
 	}

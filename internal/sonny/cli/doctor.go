@@ -127,8 +127,11 @@ func (a *app) examined(ctx context.Context, o *doctor.Options, folder string) (e
 	}
 	project, projectErr := config.FindProject(home)
 	o.Config, o.Notices, o.ConfigErr = config.Resolve(config.Sources{
-		Path: o.ConfigPath, Project: project, Environ: o.Environ, Stated: a.stated(), Terminal: isTerminal(a.stdin),
+		Path: o.ConfigPath, Project: project, Environ: o.Environ, Stated: a.stated(), Terminal: isTerminal(a.stdin), Further: reads,
 	})
+	for _, fault := range reads(o.Config) {
+		o.Notices = append(o.Notices, config.Notice{Text: fault.Detail})
+	}
 	if o.ConfigErr == nil {
 		o.ConfigErr = projectErr
 	}

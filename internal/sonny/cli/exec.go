@@ -33,7 +33,7 @@ type execFlags struct {
 	retries                int
 	session, fork          string
 	goOn, ephemeral        bool
-	role                   string
+	row, role              string
 	writable, tools        []string
 	worktree               string
 	waitTasks              bool
@@ -75,6 +75,7 @@ func (a *app) execVerb() *cobra.Command {
 	v.BoolVar(&f.goOn, "continue", false, "go on with the folder's newest session")
 	v.StringVar(&f.fork, "fork", "", "work in a fork of session `NAME`")
 	v.BoolVar(&f.ephemeral, "ephemeral", false, "delete the bot when the run ends")
+	v.StringVar(&f.row, "row", "", "who is asked: auto, look, full; deny: nothing leaves the sandbox")
 	v.StringVar(&f.role, "role", "lead", "the role of a new bot; \"\" for none")
 	v.StringSliceVar(&f.writable, "writable", nil, "a further `DIR` that a new bot may write; repeatable")
 	v.StringVar(&f.worktree, "worktree", "", "work in a new git worktree, which begins at `BASE`, named with = alone (--worktree=main), or at HEAD")
@@ -138,7 +139,11 @@ func (a *app) execOptions(cmd *cobra.Command, f *execFlags, args []string) (*hea
 	if err := looseBase(a.args, args); err != nil {
 		return nil, err
 	}
-	row, err := a.execRow(f)
+	var row lead.Row
+	var err error
+	if given("row") {
+		row, err = a.execRow(f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -218,15 +223,12 @@ func looseBase(line, prompt []string) error {
 	return usagef("--worktree %s: a base goes with =, as in --worktree=%[1]s; where %[1]s begins the prompt, put the prompt in quotes or -- before it", word)
 }
 
-// execRow is the row that the line names, "" for none. Nobody is here to be asked, so
+// execRow is the row that the line names. Nobody is here to be asked, so
 // that manual is none of exec's.
 func (a *app) execRow(f *execFlags) (lead.Row, error) {
-	row := lead.Row(a.flags.row)
-	a.flags.row = ""
+	row := lead.Row(f.row)
 	old := f.session != "" || f.goOn || f.fork != ""
 	switch row {
-	case "":
-		return "", nil
 	case lead.Deny:
 	case lead.Auto, lead.Look, lead.Full:
 		if old {

@@ -168,7 +168,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	}
 	shown := &tasting{config: w.config, notices: w.notices, theme: w.config.TUI.Theme}
 	options.Look = a.looks(w, t, &shown.theme)
-	options.Home, options.Config = filepath.Dir(w.agent), w.path
+	options.Home, options.Config, options.Reads = filepath.Dir(w.agent), w.path, reads
 	options.Themes = func() ([]string, string) { return themes(w), shown.theme }
 	options.Theme = func(name string) *protocol.Error {
 		shown.theme = name
@@ -301,7 +301,7 @@ func (a *app) looks(w *around, t *term.Terminal, name *string) func(term.Backgro
 	return func(b term.Background, known bool) *protocol.Error {
 		th, fault := theme.Choose(*name, theme.Ground{
 			Known: known, Dark: b.Dark, Color: b.Color, Depth: theme.DepthOf(os.Getenv, a.flags.noColor),
-			Dir: themesDir(w),
+			Dir: themesDir(filepath.Dir(w.agent)),
 		})
 		t.SetTheme(th)
 		return fault
@@ -309,12 +309,12 @@ func (a *app) looks(w *around, t *term.Terminal, name *string) func(term.Backgro
 }
 
 // themesDir is where the person's own themes are.
-func themesDir(w *around) string { return filepath.Join(filepath.Dir(w.agent), ".agents", "themes") }
+func themesDir(home string) string { return filepath.Join(home, ".agents", "themes") }
 
 // themes are the names that tui.theme can have, the built-in ones first.
 func themes(w *around) []string {
 	names := theme.Builtin()
-	entries, err := os.ReadDir(themesDir(w))
+	entries, err := os.ReadDir(themesDir(filepath.Dir(w.agent)))
 	if err != nil {
 		return names // there are none of the person's
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"agent/internal/sonny/config"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -98,12 +99,12 @@ func (a *app) globals(f *pflag.FlagSet) {
 	f.StringVar(&g.socket, "socket", "", "`PATH` of the daemon's socket; with it no daemon is started")
 	f.StringVar(&g.cd, "cd", "", "work in `DIR` rather than the current folder")
 	f.StringVar(&g.model, "model", "", "`P/M` for a bot made by this run")
-	f.StringVar(&g.effort, "effort", "", "reasoning effort: default, low, medium, high, xhigh, max")
-	f.StringVar(&g.row, "row", "", "who is asked: auto, manual, look, full")
-	f.StringVar(&g.sandbox, "sandbox", "", "read-only, workspace-write, danger-full-access")
-	f.StringVar(&g.network, "network", "", "on or off")
+	f.Var(oneOf(&g.effort, config.Words("effort")...), "effort", "reasoning effort: default, low, medium, high, xhigh, max")
+	f.Var(oneOf(&g.row, config.Words("row")...), "row", "who is asked: auto, manual, look, full")
+	f.Var(oneOf(&g.sandbox, config.Words("sandbox_mode")...), "sandbox", "read-only, workspace-write, danger-full-access")
+	f.Var(oneOf(&g.network, "on", "off"), "network", "on or off")
 	f.BoolVar(&g.fresh, "new", false, "a fresh lead even if the folder has one")
-	f.StringVar(&g.screen, "screen", "", "full, inline or plain")
+	f.Var(oneOf(&g.screen, config.Words("tui.screen")...), "screen", "full, inline or plain")
 	f.StringVar(&g.theme, "theme", "", "auto, dark, light, ansi, none, or a `NAME` of ~/.agents/themes")
 	f.BoolVar(&g.noColor, "no-color", false, "no colour")
 	f.BoolVar(&g.noMotion, "no-motion", false, "nothing pulses")

@@ -48,12 +48,17 @@ func (a *app) setupVerb() *cobra.Command {
 	f.BoolVar(&stdin, "key-stdin", false, "read the provider's key from standard input")
 	f.BoolVar(&yes, "yes", false, "keep a key that the provider refuses or could not be asked about")
 	f.StringVar(&model, "model", "", "the `P/M` of new leads")
-	f.StringVar(&row, "row", "", "who is asked: auto, manual, look, full")
+	f.Var(oneOf(&row, config.Words("row")...), "row", "who is asked: auto, manual, look, full")
 	return cmd
 }
 
 // setupByFlags does what the flags say, and nothing when one is wrong.
 func (a *app) setupByFlags(ctx context.Context, w *around, provider string, stdin, yes bool, set map[string]string) error {
+	if model := set["model"]; model != "" {
+		if err := config.Takes("model", model); err != nil {
+			return err
+		}
+	}
 	if provider != "" {
 		if err := a.connectProvider(ctx, w, provider, stdin, yes); err != nil {
 			return err
@@ -63,7 +68,7 @@ func (a *app) setupByFlags(ctx context.Context, w *around, provider string, stdi
 		if set[key] == "" {
 			continue
 		}
-		if err := config.Set(w.path, key, set[key]); err != nil {
+		if err := config.Set(w.path, key, set[key], nil); err != nil {
 			return err
 		}
 	}
@@ -176,7 +181,7 @@ func (w *around) tour() error {
 	if err := config.SetEnv(w.envPath(), "AGENT_PROVIDER", scripted); err != nil {
 		return err
 	}
-	return config.Set(w.path, "model", "scripted/tour")
+	return config.Set(w.path, "model", "scripted/tour", nil)
 }
 
 // endTour takes it out again.
@@ -193,7 +198,7 @@ func (w *around) endTour() error {
 			return err
 		}
 		if w.config.Model == "scripted/tour" {
-			_, err := config.Unset(w.path, "model")
+			_, err := config.Unset(w.path, "model", nil)
 			return err
 		}
 	}

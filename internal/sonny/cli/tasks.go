@@ -93,12 +93,12 @@ func (a *app) taskRemove(on adding) {
 }
 
 func (a *app) taskMerge(on adding) {
-	var how string
+	how := string(lead.MergeCommit)
 	var commit, without bool
 	cmd := on("merge NAME", "Bring a task's commits to the branch of the lead's folder", 1, func(t *taskDesk, args []string) error {
 		return t.merge(args[0], lead.MergeStrategy(how), commit, without)
 	})
-	cmd.Flags().StringVar(&how, "strategy", "merge", "merge, squash or rebase")
+	cmd.Flags().Var(oneOf(&how, string(lead.MergeCommit), string(lead.MergeSquash), string(lead.MergeRebase)), "strategy", "merge, squash or rebase")
 	cmd.Flags().BoolVar(&commit, "commit", false, "first commit what the task has left uncommitted")
 	cmd.Flags().BoolVar(&without, "without-uncommitted", false, "merge without what the task has left uncommitted")
 }

@@ -266,7 +266,7 @@ func TestResume(t *testing.T) {
 			t.Error(said)
 		}
 		for _, line := range [][]string{{"--row", "wild"}, {"resume", "--row", "wild"}, {"home", "--row", "wild"}, {"-c", "row=wild"}} {
-			if said := fails(t, h, 2, "", line...); !strings.Contains(said, `row: the value must be "auto"`) || strings.Contains(said, string(notATerminal)) {
+			if said := fails(t, h, 2, "", line...); !strings.Contains(said, `must be "auto", "manual"`) || strings.Contains(said, string(notATerminal)) {
 				t.Errorf("%v: %s", line, said)
 			}
 		}
@@ -276,6 +276,41 @@ func TestResume(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 	})
+}
+
+// A flag that is not one of its words is refused by every verb, before anything is made:
+// one that confines is never read as its own absence.
+func TestFlagsOfAFewWords(t *testing.T) {
+	t.Parallel()
+	h := demo(t)
+	for _, flag := range []struct{ name, must string }{
+		{"network", `"on" or "off"`},
+		{"sandbox", `"read-only", "workspace-write" or "danger-full-access"`},
+		{"effort", `"default", "low"`},
+		{"screen", `"full", "inline" or "plain"`},
+		{"row", `"auto", "manual", "look" or "full"`},
+	} {
+		for _, value := range []string{"offf", "OFF", "false", "0", ""} {
+			for _, line := range [][]string{{"usage"}, {"--new"}, {"tasks", "start", "x", "brief"}} {
+				line = append(line, "--"+flag.name, value)
+				if said := fails(t, h, 2, protocol.UsageError, line...); !strings.Contains(said, "it must be "+flag.must) || !strings.Contains(said, "--"+flag.name) {
+					t.Errorf("%q: %s", line, said)
+				}
+			}
+			if r := h.Sonny("exec", "--"+flag.name, value, "say: x"); r.Exit != 2 || r.Stdout != "" {
+				t.Errorf("exec --%s %q: %+v", flag.name, value, r)
+			}
+		}
+	}
+	fails(t, h, 2, protocol.UsageError, "tasks", "merge", "--strategy", "octopus", "x")
+	fails(t, h, 2, protocol.UsageError, "setup", "--provider", "scripted", "--model", "none")
+	if list := sessions(t, h); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	ok(t, h, "exec", "--quiet", "--network", "off", "say: x")
+	if r := h.Sonny("exec", "--json", "--network", "on", "say: x"); r.Exit != 0 || !strings.Contains(r.Stdout, `"network":true`) {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestTheCord(t *testing.T) {

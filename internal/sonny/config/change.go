@@ -15,40 +15,57 @@ import (
 // types it, TOML or a bare text. Comments, order and every other byte stay; the file is
 // 0600 afterwards. Errors: usage for a key that is none or a value that is none of its;
 // config_secret_refused for a value that looks like a secret; config_invalid for a file
-// that cannot be read, or in which the setting has no place.
-func Set(path, name, value string) error {
-	parts := ParseKey(name)
-	if parts == nil {
-		return Unknown(name)
+// that cannot be read, or in which the setting has no place; and what further readers
+// find wrong with the setting, as usage.
+func Set(path, name, value string, further Reader) error {
+	parts, v, err := read(name, value)
+	if err != nil {
+		return err
 	}
-	k := find(parts)
-	if refusedSecret(k, parts, value) {
-		return secretRefused(name)
-	}
-	if k == nil {
-		return Unknown(name)
-	}
-	v, ok := k.typed(value)
-	if !ok {
-		return failf(protocol.UsageError, "%s%s must be %s", name, shown(value), k.Must())
-	}
-	if refusedSecret(k, parts, v) {
-		return secretRefused(name)
-	}
-	_, err := change(path, func(d *document) ([]byte, error) {
+	_, err = change(path, func(d *document) ([]byte, error) {
 		text := d.set(parts, literal(v))
 		if text == nil {
 			return nil, invalidf("%s has no place for %s that leaves the rest as it is; use sonny config edit", path, name)
 		}
-		return text, nil
+		without, _ := d.unset(parts)
+		return text, further.worseText(path, without, text)
 	})
 	return err
 }
 
+// Takes reports why Set would refuse a setting whatever its file; nil where it would not.
+func Takes(name, value string) error {
+	_, _, err := read(name, value)
+	return err
+}
+
+// read gives a setting's key in parts and what was typed as a value of it.
+func read(name, value string) (parts []string, v any, err error) {
+	if parts = ParseKey(name); parts == nil {
+		return nil, nil, Unknown(name)
+	}
+	k := find(parts)
+	if refusedSecret(k, parts, value) {
+		return nil, nil, secretRefused(name)
+	}
+	if k == nil {
+		return nil, nil, Unknown(name)
+	}
+	v, ok := k.typed(value)
+	if !ok {
+		return nil, nil, failf(protocol.UsageError, "%s%s must be %s", name, shown(value), k.Must())
+	}
+	if refusedSecret(k, parts, v) {
+		return nil, nil, secretRefused(name)
+	}
+	return parts, v, nil
+}
+
 // Unset takes a setting out of a config.toml, or all settings of a table such as
 // mcp_servers.NAME, and reports whether there was one. A key need not be known.
-// Errors: usage for a text that is no key, and those of Set for the file.
-func Unset(path, name string) (bool, error) {
+// Errors: usage for a text that is no key, and those of Set for the file and of further,
+// which looks at what holds then.
+func Unset(path, name string, further Reader) (bool, error) {
 	parts := ParseKey(name)
 	if parts == nil {
 		return false, failf(protocol.UsageError, "%s is no key", name)
@@ -58,7 +75,7 @@ func Unset(path, name string) (bool, error) {
 		if there && text == nil {
 			return nil, invalidf("%s cannot be taken out of %s without touching the rest; use sonny config edit", name, path)
 		}
-		return text, nil
+		return text, further.worseText(path, d.text, text)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ func TestSet(t *testing.T) {
 		t.Parallel()
 		path := file(t, before)
 		chmod(t, path, 0o644)
-		if err := Set(path, "tui.theme", "light"); err != nil {
+		if err := Set(path, "tui.theme", "light", nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := text(t, path); got != strings.Replace(before, `"dark"`, `"light"`, 1) {
@@ -49,7 +50,7 @@ func TestSet(t *testing.T) {
 			"tui.wheel_rows": "5", "tui.motion": "false", "tools.disabled": `["shell"]`, "approval_expiry.manual": "8h",
 			"tui.editor": `'vi -n'`, "compaction": "off", "usage.daily_warn_usd": "2.5", `mcp_servers.x.command`: "true",
 		} {
-			if err := Set(path, key, value); err != nil {
+			if err := Set(path, key, value, nil); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -82,7 +83,7 @@ func TestSet(t *testing.T) {
 		t.Run("refused: "+row.name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, before)
-			err := Set(path, row.key, row.value)
+			err := Set(path, row.key, row.value, nil)
 			wants(t, err, row.code, row.words)
 			if text(t, path) != before {
 				t.Error("the file changed")
@@ -101,7 +102,7 @@ func TestSet(t *testing.T) {
 			"judge_note": "~/notes/what-the-judge-should-know-about-2025.md", "tasks.budget_tokens": "200000", "mcp_servers.x.env_http_headers.Authorization": "DOCS_AUTH",
 			"home_backup.remote": "git@example.com:ann/dotfiles.git",
 		} {
-			if err := Set(path, key, value); err != nil {
+			if err := Set(path, key, value, nil); err != nil {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -109,7 +110,7 @@ func TestSet(t *testing.T) {
 	t.Run("a broken file is left alone", func(t *testing.T) {
 		t.Parallel()
 		path := file(t, "a = \n")
-		wants(t, Set(path, "row", "look"), protocol.ConfigInvalid, "line 1", "sonny config edit")
+		wants(t, Set(path, "row", "look", nil), protocol.ConfigInvalid, "line 1", "sonny config edit")
 		if text(t, path) != "a = \n" {
 			t.Error("it changed")
 		}
@@ -121,18 +122,68 @@ func TestSet(t *testing.T) {
 		if err := os.Symlink(path, link); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, Set(link, "row", "look"), protocol.ConfigInvalid, "is a link")
+		wants(t, Set(link, "row", "look", nil), protocol.ConfigInvalid, "is a link")
 	})
 	t.Run("a file that is full takes no more", func(t *testing.T) {
 		t.Parallel()
 		path := file(t, strings.Repeat("#", MaxSize-3)+"\n")
-		wants(t, Set(path, "row", "look"), protocol.ConfigInvalid, "longer than")
+		wants(t, Set(path, "row", "look", nil), protocol.ConfigInvalid, "longer than")
 	})
 	t.Run("a value in the place of a table", func(t *testing.T) {
 		t.Parallel()
 		path := file(t, "tui = 1\n")
-		wants(t, Set(path, "tui.theme", "light"), protocol.ConfigInvalid, "sonny config edit")
+		wants(t, Set(path, "tui.theme", "light", nil), protocol.ConfigInvalid, "sonny config edit")
 	})
+}
+
+// What only a further reader can tell is refused with nothing written, where the setting
+// makes it wrong; what was wrong before it stands in nobody's way.
+func TestAFurtherReader(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "config.toml")
+	further := func(c *Config) (faults []*protocol.Error) {
+		for action, chords := range c.TUI.Keys {
+			if slices.Contains(chords, "bad") {
+				faults = append(faults, protocol.Fail(protocol.ConfigInvalid, action+" has a bad chord"))
+			}
+		}
+		if c.TUI.Theme == "auto" && c.TUI.Editor != "" {
+			faults = append(faults, protocol.Fail("keymap_conflict", "an editor wants a theme"))
+		}
+		return faults
+	}
+	text := func() string {
+		data, _ := os.ReadFile(path)
+		return string(data)
+	}
+	wants(t, Set(path, "tui.keys.stash", `["bad"]`, further), protocol.UsageError, "stash has a bad chord")
+	wants(t, Set(path, "tui.editor", "vi", further), "keymap_conflict", "an editor wants a theme")
+	if text() != "" {
+		t.Fatalf("it is written: %s", text())
+	}
+	if err := Set(path, "tui.keys.stash", `["bad"]`, nil); err != nil {
+		t.Fatal(err)
+	}
+	kept := text()
+	wants(t, Set(path, "tui.keys.stash", `["bad", "f7"]`, further), protocol.UsageError, "stash has a bad chord")
+	wants(t, Set(path, "tui.keys.tasks", `["bad"]`, further), protocol.UsageError, "tasks has a bad chord")
+	if text() != kept {
+		t.Fatalf("it is written: %s", text())
+	}
+	for _, step := range []struct{ key, value string }{{"tui.theme", "dark"}, {"tui.editor", "vi"}} {
+		if err := Set(path, step.key, step.value, further); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Unset(path, "tui.theme", further)
+	wants(t, err, "keymap_conflict", "an editor wants a theme")
+	for _, key := range []string{"tui.editor", "tui.keys.stash", "tui.theme"} {
+		if there, err := Unset(path, key, further); err != nil || !there {
+			t.Fatal(key, err)
+		}
+	}
+	_, _, err = Resolve(Sources{Path: path, Stated: []Stated{{Key: "tui.keys.send", Value: `["bad"]`}}, Further: further})
+	wants(t, err, protocol.UsageError, "send has a bad chord")
 }
 
 func TestUnset(t *testing.T) {
@@ -147,12 +198,12 @@ func TestUnset(t *testing.T) {
 		{"row", false, "# a\n[mcp_servers.x]\ncommand = 'y'\n# b\n"},
 		{"mcp_servers.x", true, "# a\n# b\n"},
 	} {
-		there, err := Unset(path, step.key)
+		there, err := Unset(path, step.key, nil)
 		if there != step.there || err != nil || text(t, path) != step.want {
 			t.Errorf("%s: %v, %v\n%s", step.key, there, err, text(t, path))
 		}
 	}
-	_, err := Unset(path, "a b")
+	_, err := Unset(path, "a b", nil)
 	wants(t, err, protocol.UsageError, "a b is no key")
 }
 
@@ -163,7 +214,7 @@ func TestTwoWritersLoseNothing(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 5 {
-				if err := Set(path, fmt.Sprintf("mcp_servers.s%d-%d.command", i, j), "x"); err != nil {
+				if err := Set(path, fmt.Sprintf("mcp_servers.s%d-%d.command", i, j), "x", nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -218,16 +269,16 @@ func TestChanged(t *testing.T) {
 		}
 	}
 	step("still missing", false)
-	if err := Set(path, "row", "look"); err != nil {
+	if err := Set(path, "row", "look", nil); err != nil {
 		t.Fatal(err)
 	}
 	step("made", true)
 	step("left alone", false)
-	if err := Set(path, "row", "auto"); err != nil { // of the same length
+	if err := Set(path, "row", "auto", nil); err != nil { // of the same length
 		t.Fatal(err)
 	}
 	step("replaced", true)
-	if err := Set(path, "row", "auto"); err != nil {
+	if err := Set(path, "row", "auto", nil); err != nil {
 		t.Fatal(err)
 	}
 	step("set to what it was", false)

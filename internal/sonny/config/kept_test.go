@@ -194,7 +194,7 @@ func TestSonnysFolderIsMade(t *testing.T) {
 			t.Error(dir, info, err)
 		}
 	}
-	if err := Set(filepath.Join(home, ".agent", "config.toml"), "judge_note", "~/note"); err != nil {
+	if err := Set(filepath.Join(home, ".agent", "config.toml"), "judge_note", "~/note", nil); err != nil {
 		t.Fatal(err)
 	}
 	if c, _, err := Load(filepath.Join(home, ".agent", "config.toml")); err != nil || c.JudgeNote != filepath.Join(home, "note") {

@@ -21,7 +21,8 @@ type kind struct {
 	must string // what it must be, for errors and the reference: "true or false"
 	// take gives a value of a TOML file (string, bool, int64, float64, []any) as
 	// Config holds it.
-	take func(v any) (any, bool)
+	take  func(v any) (any, bool)
+	words []string // of a choice; nil for any other kind
 	// free is a text of any form, under a name of the person's: what looks like chance
 	// in it is taken for a secret.
 	free bool
@@ -35,11 +36,13 @@ func one(must string, fits func(string) bool) kind {
 
 // choice is one of a few words.
 func choice(words ...string) kind {
-	return one(orList(words), func(s string) bool { return slices.Contains(words, s) })
+	k := one(OrList(words), func(s string) bool { return slices.Contains(words, s) })
+	k.words = words
+	return k
 }
 
-// orList is `"a", "b" or "c"`.
-func orList(words []string) string {
+// OrList is `"a", "b" or "c"` of words, of which there is one at least.
+func OrList(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = strconv.Quote(w)
@@ -164,7 +167,7 @@ func protected(path string) bool {
 	return (real == agent || in(agent)) && !in(filepath.Join(agent, "worktrees"))
 }
 
-func choices(of ...string) kind { return listOf("a list of "+orList(of), choice(of...)) }
+func choices(of ...string) kind { return listOf("a list of "+OrList(of), choice(of...)) }
 
 // whole is an integer of a range.
 func whole(least, most int64) kind {
@@ -194,7 +197,7 @@ func span(least, most string, word ...string) kind {
 	high, _ := parseSpan(most)
 	must := fmt.Sprintf(`a time from %q to %q`, least, most)
 	if len(word) > 0 {
-		must += ", or " + orList(word)
+		must += ", or " + OrList(word)
 	}
 	return kind{must: must, take: func(v any) (any, bool) {
 		s, ok := v.(string)

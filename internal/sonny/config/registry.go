@@ -32,6 +32,15 @@ func IsLive(name string) bool {
 // Must says what a value must be.
 func (k *Key) Must() string { return k.kind.must }
 
+// Words are the values that a setting of a few words can have, in the order of the
+// reference; nil for any other setting. The slice is not the caller's.
+func Words(name string) []string {
+	if k := find(ParseKey(name)); k != nil {
+		return k.kind.words
+	}
+	return nil
+}
+
 // Keys are all settings in the order of the reference. It must not be changed.
 var Keys = table()
 

@@ -43,6 +43,7 @@ type Sources struct {
 	Environ  []string // as os.Environ gives it
 	Stated   []Stated // of the line; a later one wins over an earlier
 	Terminal bool     // the line was typed at one: its stdin is a terminal
+	Further  Reader   // refuses what the line states; nil: nothing more is looked at
 }
 
 // Load reads a config.toml by itself: Resolve of its path alone.
@@ -62,8 +63,12 @@ func Resolve(s Sources) (*Config, []Notice, error) {
 	fault := r.file(s.Path)
 	r.project(s.Project)
 	r.environ(s.Environ)
+	unstated := fill(r.settings())
 	stated := r.stated(s.Stated, s.Terminal)
 	c := fill(r.settings())
+	if stated == nil && len(s.Stated) > 0 {
+		stated = s.Further.worse(unstated, c)
+	}
 	c.leak = r.leak
 	r.check(c)
 	if r.more > 0 {

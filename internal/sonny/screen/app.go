@@ -7,6 +7,7 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/allow"
+	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/lead"
@@ -99,6 +100,7 @@ type Options struct {
 	Snapshots *snapshot.Store // of the files before each message; nil: none are kept
 	Home      string          // the person's home folder
 	Config    string          // the settings file; "": none is changed
+	Reads     config.Reader   // refuses settings that cannot be read; nil: none
 	// Themes are the names that can be chosen, and the one that is; Theme sets one.
 	Themes func() (names []string, now string)
 	Theme  func(name string) *protocol.Error
@@ -190,6 +192,7 @@ type App struct {
 	returned    map[string]returned // by request
 	over        map[string]bool     // requests of flights that have landed
 	askedModels bool
+	deletes     map[string]bool // bots that are deleted from here
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
@@ -379,6 +382,9 @@ func (a *App) note(n live.Note) {
 			a.loadedAll = true
 			a.choose()
 		}
+		if n.Last {
+			a.lostMeanwhile()
+		}
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
 		for _, s := range []*session{a.session, a.side} {
@@ -499,9 +505,9 @@ func (a *App) moving() bool {
 	return b != nil && b.Turn != 0
 }
 
-// bot is the bot on screen; nil on the start screen.
+// bot is the bot on screen; nil on the start screen, and for one that is gone.
 func (a *App) bot() *live.Bot {
-	if a.session == nil {
+	if a.session == nil || a.session.gone {
 		return nil
 	}
 	return a.world.Bot(a.session.bot)
@@ -509,6 +515,9 @@ func (a *App) bot() *live.Bot {
 
 // state is what the bot on screen is doing.
 func (a *App) state() live.State {
+	if a.session != nil && a.session.gone {
+		return live.Gone
+	}
 	if b := a.bot(); b != nil {
 		return b.State(a.world.Paused != nil)
 	}

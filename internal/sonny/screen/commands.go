@@ -159,7 +159,13 @@ func (a *App) command(typed string) bool {
 	line, _, _ := strings.Cut(typed, "\n")
 	name, args, _ := strings.Cut(line, " ")
 	if b := a.builtIn(name); b != nil {
-		err := b.run(a, strings.TrimSpace(args))
+		var err error
+		if ofBots[name] {
+			err = a.goneHere()
+		}
+		if err == nil {
+			err = b.run(a, strings.TrimSpace(args))
+		}
 		if err != nil {
 			a.notes.fail(err)
 		}

@@ -35,6 +35,7 @@ func features() []feature {
 		usageCommands,
 		contextCommands,
 		sinceWatch,
+		goneWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,
@@ -77,7 +78,7 @@ func features() []feature {
 
 // assemble puts the features together once, when the screen is opened.
 func (a *App) assemble() {
-	a.actions = map[string]func(*App){}
+	a.actions, a.deletes = map[string]func(*App){}, map[string]bool{}
 	for _, f := range append(features(), testFeatures()...) {
 		a.commands = append(a.commands, f.commands...)
 		for name, do := range f.actions {

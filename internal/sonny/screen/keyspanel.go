@@ -159,9 +159,9 @@ func (a *App) bind(action string, chords []string) error {
 		return faults[0]
 	}
 	if chords == nil {
-		_, err = config.Unset(a.o.Config, "tui.keys."+action)
+		_, err = config.Unset(a.o.Config, "tui.keys."+action, nil)
 	} else {
-		err = config.Set(a.o.Config, "tui.keys."+action, fmt.Sprintf("[%q]", chords[0]))
+		err = config.Set(a.o.Config, "tui.keys."+action, fmt.Sprintf("[%q]", chords[0]), nil)
 	}
 	if err != nil {
 		return err

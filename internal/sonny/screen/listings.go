@@ -113,7 +113,7 @@ func (p *themePanel) key(a *App, k term.Key) bool {
 func (p *themePanel) shownRows(a *App) []lists.Row { return p.listPanel.shown(a) }
 
 func (a *App) keepTheme(name string) error {
-	if err := config.Set(a.o.Config, "tui.theme", name); err != nil {
+	if err := config.Set(a.o.Config, "tui.theme", name, a.o.Reads); err != nil {
 		return err
 	}
 	if fault := a.o.Theme(name); fault != nil {
@@ -129,7 +129,7 @@ func (a *App) setConfig(args string) error {
 	if !ok || a.o.Config == "" {
 		return protocol.Fail(protocol.UsageError, "/config KEY VALUE changes a setting; sonny config list shows all of them")
 	}
-	if err := config.Set(a.o.Config, name, value); err != nil {
+	if err := config.Set(a.o.Config, name, value, a.o.Reads); err != nil {
 		return err
 	}
 	if !config.IsLive(name) {

@@ -60,6 +60,28 @@ func TestTasteHoldsAtOnce(t *testing.T) {
 		s.Until("no cost", hasNot("cost ?"))
 	})
 
+	t.Run("what cannot be read is refused, stays in the composer, and is not written", func(t *testing.T) {
+		before, err := os.ReadFile(h.Path(".agent", "config.toml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range []struct{ typed, says string }{
+			{"/theme bogus", `"bogus" is no theme`},
+			{"/config tui.theme bogus", `"bogus" is no theme`},
+			{"/config tui.keys.dance [\"f7\"]", `"dance" is the name of no action`},
+			{"/config tui.keys.send [\"foo+bar\"]", `"send" keeps its keys`},
+		} {
+			send(s, row.typed)
+			s.WaitFor(row.says)
+			s.WaitFor("› " + row.typed)
+			s.Keys("C-u")
+			s.WaitGone("› " + row.typed)
+		}
+		if now, err := os.ReadFile(h.Path(".agent", "config.toml")); err != nil || string(now) != string(before) {
+			t.Errorf("%v: %s", err, now)
+		}
+	})
+
 	t.Run("what is no setting is said, and what held before holds", func(t *testing.T) {
 		path := h.Path(".agent", "config.toml")
 		before, err := os.ReadFile(path)

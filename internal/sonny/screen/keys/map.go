@@ -61,6 +61,9 @@ func New(own map[string][]string) (*Map, []*protocol.Error) {
 		if fault == nil && !m.has(action) {
 			fault = invalid(action, "is the name of no action; sonny keys lists them")
 		}
+		if fault == nil && len(chords) == 0 && m.bound(action) {
+			fault = invalid(action, "cannot be unbound; it may have other keys beside its own")
+		}
 		if fault != nil {
 			faults = append(faults, fault)
 			continue
@@ -93,6 +96,11 @@ func parseAll(action string, written []string) ([]string, *protocol.Error) {
 
 func (m *Map) has(action string) bool {
 	return slices.ContainsFunc(m.rows, func(r row) bool { return r.action == action })
+}
+
+// bound reports whether all keys of an action cannot be unbound.
+func (m *Map) bound(action string) bool {
+	return !slices.ContainsFunc(m.rows, func(r row) bool { return r.action == action && !r.fixed })
 }
 
 // bind replaces the chords of an action. One that it has by default stays where it

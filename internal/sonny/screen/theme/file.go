@@ -1,8 +1,10 @@
 package theme
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -30,6 +32,13 @@ type Ground struct {
 	Color Color // not set where it said only whether it is dark
 	Depth Depth
 	Dir   string // ~/.agents/themes
+}
+
+// Check is what Choose finds wrong with a setting on any terminal; dir is
+// ~/.agents/themes.
+func Check(setting, dir string) *protocol.Error {
+	_, fault := Choose(setting, Ground{Depth: True, Dir: dir})
+	return fault
 }
 
 // Choose is the theme of a setting (tui.theme, --theme). Without colours it is none,
@@ -80,13 +89,12 @@ func fitted(t Theme, g Ground, dark bool) Theme {
 // load reads ~/.agents/themes/NAME.toml. A role that it does not name is as in the
 // built-in theme for the background.
 func load(name string, g Ground) (Theme, error) {
-	if !nameOK.MatchString(name) {
+	path, data, err := g.file(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return Theme{}, fmt.Errorf("tui.theme: %q is no theme: it is one of %s, or the name of a file in ~/.agents/themes",
 			name, strings.Join(builtin, " "))
-	}
-	path := filepath.Join(g.Dir, name+".toml")
-	data, err := read(path)
-	if err != nil {
+	case err != nil:
 		return Theme{}, fmt.Errorf("tui.theme: %w", err)
 	}
 	base := OfScheme(!g.Known || g.Dark)
@@ -99,6 +107,16 @@ func load(name string, g Ground) (Theme, error) {
 	}
 	t.Name = name
 	return t, nil
+}
+
+// file is the text of a theme's file; fs.ErrNotExist for a name that no file can have.
+func (g *Ground) file(name string) (path string, data []byte, err error) {
+	if !nameOK.MatchString(name) {
+		return "", nil, fs.ErrNotExist
+	}
+	path = filepath.Join(g.Dir, name+".toml")
+	data, err = read(path)
+	return path, data, err
 }
 
 // read takes a regular file of the person's, no link, of a bounded size.

@@ -176,7 +176,7 @@ func TestChoice(t *testing.T) {
 		{"light on black", "light", dark, "light", ""},
 		{"a file", "mine", dark, "mine", ""},
 		{"a file without colours", "mine", Ground{Depth: Mono, Dir: dir}, "none", ""},
-		{"a file that is not there", "other", light, "light", "other.toml"},
+		{"a file that is not there", "other", light, "light", "\"other\" is no theme"},
 		{"a path", "../x", light, "light", "no theme"},
 		{"a wrong colour", "wrong", light, "light", "accent"},
 		{"a wrong role", "role", light, "light", "acent"},
