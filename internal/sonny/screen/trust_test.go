@@ -200,3 +200,41 @@ func TestADamagedTrustFileIsToldAndAsksAnew(t *testing.T) {
 		t.Errorf("%d: the instructions: %s", shown.Exit, shown.Stdout)
 	}
 }
+
+// Where the home folder itself is opened the person's own agent is offered first.
+func TestTheHomeFolder(t *testing.T) {
+	t.Parallel()
+	t.Run("their own agent", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t)
+		s := open(h, h.Dir)
+		wants(t, s, "your home folder", "1  open sonny home", "could write all of your home folder", "Esc leave")
+		s.Keys("1")
+		s.WaitFor("makes one: home")
+		s.WaitFor("read-only")
+	})
+	t.Run("a lead, which is not asked about again once it is there", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t)
+		s := open(h, h.Dir)
+		s.WaitFor("Esc leave")
+		s.Keys("2")
+		s.WaitFor(".lead")
+		send(s, "say: hi")
+		s.WaitFor("✔ done")
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, h.Dir)
+		s.WaitFor("› say: hi")
+		never(t, s, "your home folder")
+	})
+	t.Run("/ is read only", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t)
+		s := open(h, "/")
+		s.WaitFor("makes one")
+		s.WaitFor("read-only")
+		send(s, "say: hi")
+		s.WaitFor("✔ done")
+	})
+}
