@@ -220,8 +220,8 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 	}
 	settings := made.Settings
 	list, err := models()
-	if err != nil {
-		return nil, err
+	if err != nil { // sessions that are there need none of it
+		w.notices = append(w.notices, config.Notice{Text: err.Error()})
 	}
 	taste, faults := a.taste(w, w.config)
 	role, served := "lead", tools.Lead
