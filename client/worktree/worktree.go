@@ -115,6 +115,9 @@ func Find(ctx context.Context, r Request) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if err := p.trusted(ctx); err != nil {
+		return nil, err
+	}
 	if _, err := os.Lstat(p.Path); err == nil {
 		return nil, p.exists()
 	}
@@ -161,6 +164,9 @@ func (p *Plan) ref() string { return "refs/heads/" + p.Branch }
 // branchIsFree sees to it that the branch that Undo may remove is our own, and has
 // a name that git takes as it is.
 func (p *Plan) branchIsFree(ctx context.Context) error {
+	if _, err := p.ask(ctx, "rev-parse", "--git-dir"); err != nil && context.Cause(ctx) == nil {
+		return p.failed(err.Error()) // nothing can be asked there: what follows would take that for an answer
+	}
 	if name, err := p.ask(ctx, "check-ref-format", "--branch", p.Branch); (err != nil || name != p.Branch) && context.Cause(ctx) == nil {
 		return p.failed(fmt.Sprintf("%q is no name for a branch", p.Branch))
 	}
@@ -195,7 +201,28 @@ func (p *Plan) ask(ctx context.Context, args ...string) (string, error) {
 
 // in runs one that takes something away, which runs no program of the config's.
 func (p *Plan) in(ctx context.Context, args ...string) (string, error) {
-	return p.git.Run(ctx, p.Source, append([]string{"--git-dir=" + p.GitDir}, args...)...)
+	return p.change(ctx, git.Options{}, filepath.Dir(p.Path), args...)
+}
+
+// change runs one that changes the repository, and may write in its git folders and in
+// one folder more, whatever links lie there.
+func (p *Plan) change(ctx context.Context, o git.Options, folder string, args ...string) (string, error) {
+	o.Within = git.WritingTo(git.Checkout{Top: folder, GitDir: p.GitDir, Common: p.Common})
+	return p.git.With(ctx, o, p.Source, append([]string{"--git-dir=" + p.GitDir}, args...)...)
+}
+
+// trusted refuses a repository whose config takes programs, or more config, from the
+// checkout, where agents write: to make a worktree would run them as the person.
+func (p *Plan) trusted(ctx context.Context) error {
+	named, err := p.git.FromCheckout(ctx, git.Checkout{Top: p.Source, GitDir: p.GitDir, Common: p.Common})
+	if err != nil {
+		return p.failed(err.Error())
+	}
+	if len(named) > 0 {
+		return protocol.Fail(protocol.WorktreeNeedsGit, p.Common+"/config takes from the checkout, where agents write, what git would go by or run ("+strings.Join(named[:min(len(named), 5)], ", ")+
+			"); look at that and make the worktree yourself, or work in the folder")
+	}
+	return nil
 }
 
 // failed is worktree_failed. In a confined shell that has one more cause, and a
@@ -250,8 +277,8 @@ func (t *Tree) add(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
-	_, err := p.git.With(ctx, git.Options{Started: p.started}, p.Source,
-		"--git-dir="+p.GitDir, "worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
+	_, err := p.change(ctx, git.Options{Started: p.started}, p.Path,
+		"worktree", "add", "--quiet", "--no-track", "-b", p.Branch, p.Path, p.Base)
 	if err == nil {
 		t.GitDir, err = t.ownGitDir()
 	}

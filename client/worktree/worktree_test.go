@@ -576,3 +576,40 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// Links that an agent put where git writes a branch and its log lead nowhere.
+func TestNothingIsMadeThroughLinksInTheGitFolder(t *testing.T) {
+	t.Parallel()
+	for _, link := range []string{"refs/heads/agent", "logs/refs/heads/agent", "worktrees"} {
+		t.Run(link, func(t *testing.T) {
+			t.Parallel()
+			src, outside := checkout(t), t.TempDir()
+			at := filepath.Join(src, ".git", link)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(outside, at); err != nil {
+				t.Fatal(err)
+			}
+			p := found(t, src)
+			if _, err := p.Add(t.Context()); err == nil {
+				t.Error("the worktree was made")
+			}
+			if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+				t.Errorf("%v was made", entries)
+			}
+			if _, err := os.Lstat(p.Path); !os.IsNotExist(err) {
+				t.Errorf("its folder is left: %v", err)
+			}
+		})
+	}
+}
+
+func TestAConfigThatTakesFromTheCheckoutMakesNoWorktree(t *testing.T) {
+	t.Parallel()
+	src := checkout(t)
+	gitIn(t, src, "config", "include.path", "../.gitconfig")
+	if _, err := Find(t.Context(), request(t, src)); protocol.CodeOf(err) != protocol.WorktreeNeedsGit || !strings.Contains(err.Error(), "include.path") {
+		t.Errorf("got %v", err)
+	}
+}

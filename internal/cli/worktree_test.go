@@ -364,6 +364,8 @@ func TestWorktreeOfALostAnswer(t *testing.T) {
 					json.Unmarshal(lines.Bytes(), &r)
 					in := workspace.Load()
 					switch {
+					case r.Op == protocol.OpBots: // none of them may write the repository's config
+						fmt.Fprintf(conn, `{"id":%s,"result":{"bots":[],"next_after":null}}`+"\n", r.ID)
 					case r.Op == protocol.OpCreate:
 						workspace.Store(r.Workspace)
 						return

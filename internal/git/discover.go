@@ -38,7 +38,7 @@ func (g Program) Discover(ctx context.Context, folder string) (c Checkout, err e
 	real := [3]string{}
 	for i := range lines {
 		if real[i], err = filepath.EvalSymlinks(lines[i]); err != nil {
-			return c, fmt.Errorf("%w: %w", ErrAstray, err)
+			return c, fmt.Errorf("%w: git says, by core.worktree or a file of its own, that what it is of is %s: %w", ErrAstray, lines[i], err)
 		}
 	}
 	c = Checkout{Top: real[0], GitDir: real[1], Common: real[2]}
@@ -72,11 +72,14 @@ func (g Program) leadsBack(ctx context.Context, c Checkout, folder string) error
 	return fmt.Errorf("%w: %s names the git folder %s, which does not name it", ErrAstray, pointer, c.GitDir)
 }
 
-// byPlace is the nearest folder at or above one that has a .git; "" for none.
+// byPlace is the nearest folder at or above one that has a .git; "" for none. A folder of
+// that name which holds no HEAD is none to git either: a sandbox puts one where nobody may
+// make a repository.
 func byPlace(folder string) string {
 	dir := place.Real(folder)
 	for {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		at := filepath.Join(dir, ".git")
+		if info, err := os.Lstat(at); err == nil && (!info.IsDir() || isThere(filepath.Join(at, "HEAD"))) {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {

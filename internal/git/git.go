@@ -49,6 +49,9 @@ type Options struct {
 	// Own runs the repository's hooks, as the person's own command does.
 	Own bool
 
+	// Within is what git may write; nil: what the caller may.
+	Within *Within
+
 	// Started is told git's process, which leads a group of its own. nil: nobody is.
 	Started func(pid int)
 }
@@ -68,12 +71,41 @@ func (g Program) Run(ctx context.Context, dir string, args ...string) (string, e
 	return g.With(ctx, Options{}, dir, args...)
 }
 
+// Limits on what git may take: what it reads may be a pipe that an agent made.
+const (
+	looksFor   = time.Minute
+	changesFor = 10 * time.Minute
+)
+
+// errTooSlow is of a git that did not end.
+var errTooSlow = errors.New("git did not come to an end; a file that it reads there may be a pipe")
+
+// limited is ctx with the limit that a run has; one that runs the person's hooks has none.
+func (o *Options) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch {
+	case o.Own:
+		return ctx, func() {}
+	case o.Within != nil:
+		return context.WithTimeoutCause(ctx, changesFor, errTooSlow)
+	}
+	return context.WithTimeoutCause(ctx, looksFor, errTooSlow)
+}
+
 // With is Run with options.
 func (g Program) With(ctx context.Context, o Options, dir string, args ...string) (string, error) {
+	ctx, cancel := o.limited(ctx)
+	defer cancel()
 	if !o.Own {
 		args = append([]string{"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"}, args...)
 	}
-	cmd := exec.CommandContext(ctx, g.path, args...)
+	argv := append([]string{g.path}, args...)
+	if o.Within != nil {
+		var err error
+		if argv, err = o.Within.launch(dir, argv); err != nil {
+			return "", err
+		}
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(append(WithoutPlaces(os.Environ()), "LC_ALL=C", "GIT_TERMINAL_PROMPT=0"), o.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                // a terminal's interrupt is ours to pass on

@@ -43,6 +43,9 @@ func (g Program) Guarded(ctx context.Context, o Options, c Checkout, args ...str
 	}
 	o.Own = false
 	o.Env = append(slices.Clone(o.Env), "GIT_COMMON_DIR="+common, "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1", "GIT_EDITOR=:", "GIT_PAGER=cat")
+	if o.Within == nil {
+		o.Env = append(o.Env, "GIT_OPTIONAL_LOCKS=0") // what only looks writes nothing
+	}
 	quiet := []string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "--git-dir=" + c.GitDir, "--work-tree=" + c.Top}
 	return g.With(ctx, o, c.Top, append(quiet, args...)...)
 }

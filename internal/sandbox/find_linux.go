@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"agent/internal/place"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,10 +20,6 @@ import (
 // -ldflags "-X agent/internal/sandbox.bwrapPath=/abs/bwrap". If it is set and no
 // good there is no other.
 var bwrapPath = ""
-
-// bwrapPlaces are where the launcher is looked for; never on PATH, which a bot
-// may have had a hand in.
-var bwrapPlaces = []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
 
 // bubblewrap is the launcher that was found.
 type bubblewrap struct {
@@ -33,17 +30,17 @@ type bubblewrap struct {
 // findBubblewrap finds the launcher. The error says what was wrong with the last
 // that is there, or that there is none.
 func findBubblewrap(ctx context.Context) (*bubblewrap, error) {
-	places, own := bwrapPlaces, false
+	places, own := place.Bubblewraps, false
 	if bwrapPath != "" {
 		places, own = []string{bwrapPath}, true
 	}
 	why := fmt.Errorf("no bubblewrap at %s; install the package bubblewrap", strings.Join(places, ", "))
-	for _, place := range places {
-		path, err := filepath.EvalSymlinks(place)
+	for _, at := range places {
+		path, err := filepath.EvalSymlinks(at)
 		if err != nil {
 			continue
 		}
-		if err = trusted(path, own); err == nil {
+		if err = place.TrustedProgram(path, own); err == nil {
 			var b *bubblewrap
 			if b, err = ask(ctx, path); err == nil {
 				return b, nil
@@ -52,27 +49,6 @@ func findBubblewrap(ctx context.Context) (*bubblewrap, error) {
 		why = err
 	}
 	return nil, why
-}
-
-// trusted refuses a launcher that someone else than root, or the person where a
-// build fixed the path, could have put there.
-func trusted(path string, own bool) error {
-	for _, p := range []string{path, filepath.Dir(path)} {
-		info, err := os.Stat(p)
-		if err != nil {
-			return err
-		}
-		owner := info.Sys().(*syscall.Stat_t).Uid
-		switch {
-		case owner != 0 && !(own && owner == uint32(os.Geteuid())):
-			return fmt.Errorf("%s is not owned by root", p)
-		case info.Mode().Perm()&0o022 != 0:
-			return fmt.Errorf("%s may be written by others", p)
-		case p == path && (!info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0):
-			return fmt.Errorf("%s is no program", p)
-		}
-	}
-	return nil
 }
 
 // ask finds out what the launcher can do.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"agent/internal/place"
 	"agent/protocol"
 )
 
@@ -193,9 +194,9 @@ func TestProbe(t *testing.T) {
 		}
 	})
 	t.Run("SB-65 without a launcher nothing is confined", func(t *testing.T) {
-		saved := bwrapPlaces
-		defer func() { bwrapPlaces = saved }()
-		bwrapPlaces = []string{t.TempDir() + "/bwrap"}
+		saved := place.Bubblewraps
+		defer func() { place.Bubblewraps = saved }()
+		place.Bubblewraps = []string{t.TempDir() + "/bwrap"}
 		l := &Launcher{Helper: "/proc/self/exe"}
 		err := l.Probe(t.Context())
 		e, ok := err.(*protocol.Error)
@@ -204,14 +205,14 @@ func TestProbe(t *testing.T) {
 		}
 	})
 	t.Run("a launcher that others may write is not used", func(t *testing.T) {
-		saved := bwrapPlaces
-		defer func() { bwrapPlaces = saved }()
+		saved := place.Bubblewraps
+		defer func() { place.Bubblewraps = saved }()
 		dir := t.TempDir()
 		if err := os.WriteFile(dir+"/bwrap", []byte("#!/bin/sh\necho bubblewrap 9.9.9\n"), 0o777); err != nil {
 			t.Fatal(err)
 		}
 		os.Chmod(dir+"/bwrap", 0o777)
-		bwrapPlaces = []string{dir + "/bwrap"}
+		place.Bubblewraps = []string{dir + "/bwrap"}
 		want := "may be written by others"
 		if os.Geteuid() != 0 {
 			want = "is not owned by root"

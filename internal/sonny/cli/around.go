@@ -28,6 +28,7 @@ import (
 
 // around is what most verbs need: where things are, and the settings that hold.
 type around struct {
+	log     *debugLog
 	agent   string // ~/.agent
 	sonny   string // ~/.agent/sonny
 	target  client.Target
@@ -107,7 +108,7 @@ func (a *app) lookAt(cmd *cobra.Command, folder string, own bool) (*around, erro
 	if err != nil {
 		return nil, err
 	}
-	w := &around{agent: dir, sonny: filepath.Join(dir, "sonny"), own: own, socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
+	w := &around{log: a.log, agent: dir, sonny: filepath.Join(dir, "sonny"), own: own, socket: a.flags.socket != "" || os.Getenv("AGENT_SOCKET") != ""}
 	if err := place.MakePrivateDir(w.sonny); err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func leadSettings(c *config.Config) (lead.Settings, error) {
 func (w *around) link() connect.Options {
 	c := w.config
 	o := connect.Options{
-		Target: w.target, Explicit: w.socket, Config: w.path,
+		Target: w.target, Explicit: w.socket, Config: w.path, Logf: w.log.sayf,
 		Walls: c.Agent.Wall, Protect: c.Agent.ProtectPath, Companions: companions(w),
 	}
 	if w.fault != nil {

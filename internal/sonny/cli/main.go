@@ -67,13 +67,16 @@ type app struct {
 	flags          globals
 	args           []string
 	json           bool // failures as JSON: a verb's --json
+	log            *debugLog
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
 	a.args = args
 	root := a.root()
 	root.SetArgs(args)
-	return a.report(root.ExecuteContext(ctx))
+	status := a.report(root.ExecuteContext(ctx))
+	a.log.say("end", fmt.Sprint("status ", status))
+	return status
 }
 
 // report says why the command failed, once, and gives its exit status.
@@ -86,6 +89,7 @@ func (a *app) report(err error) int {
 		return int(silent)
 	}
 	e := advised(coded(err))
+	a.log.say("failed", string(e.Code))
 	if a.json {
 		line, _ := json.Marshal(struct {
 			Error  protocol.Code `json:"error"`

@@ -145,6 +145,7 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 		return nil, err
 	}
 	defer link.Close()
+	options.Heard = w.log.heard
 	options.Term, options.Link, options.Prompt = t, link, o.prompt
 	options.Mode, options.Why, options.Crashed = w.mode, w.why, w.guard.Catch
 	options.Questions = asked(link.Client, w.sonny)
@@ -215,6 +216,7 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 		Snapshots:   snapshots(w),
 		Notices:     said(w.told(), faults),
 		Clock:       shownClock(),
+		PaneSplit:   w.config.Panes.Split,
 		Fresh:       a.flags.fresh, Version: Version,
 	}, nil
 }

@@ -68,6 +68,11 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, args []string) error { return a.open(cmd, args) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			err := a.openLog()
+			a.log.say("begin", cmd.CommandPath()+" "+Version)
+			return err
+		},
 
 		SuggestionsMinimumDistance: 2,
 	}

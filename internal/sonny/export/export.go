@@ -10,6 +10,7 @@ import (
 
 	"agent/client"
 	"agent/client/items"
+	"agent/client/termsafe"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
@@ -103,9 +104,9 @@ func (e *exporter) part(it *protocol.Item, p items.Part) error {
 		text = cells.NewCall(p.CallID, p.Name, p.Text).Subject()
 	}
 	if e.json {
-		line, err := json.Marshal(Line{it.Turn, it.Node, string(p.Kind), p.Name, p.CallID, text})
+		plain, err := json.Marshal(Line{it.Turn, it.Node, string(p.Kind), p.Name, p.CallID, text})
 		if err == nil {
-			_, err = e.out.Write(append(line, '\n'))
+			_, err = e.out.Write(append(termsafe.AppendJSON(nil, plain), '\n'))
 		}
 		return err
 	}

@@ -21,7 +21,6 @@ const (
 	invalidArguments protocol.Code = "invalid_arguments"
 	outcomeUnknown   protocol.Code = "outcome_unknown"
 	noPerson         protocol.Code = "no_person"
-	noPaneHost       protocol.Code = "no_pane_host"
 )
 
 // Call is one call under way. It belongs to the goroutine that runs it.

@@ -38,7 +38,6 @@ const (
 	maxPanes   = 8 // open ones of a lead
 	maxCommand = 16 << 10
 	maxTitle   = 80
-	maxLines   = 200
 )
 
 // runInPane opens a terminal pane beside the person's Sonny, reads one or closes one
@@ -61,7 +60,7 @@ func runInPane(c *Call) (any, error) {
 		return nil, c.unset
 	}
 	if !c.set.Panes {
-		return nil, protocol.Fail(noPaneHost, "the person has panes turned off (panes.enabled)")
+		return nil, protocol.Fail(panes.NoHost, "the person has panes turned off (panes.enabled)")
 	}
 	above, _, err := c.h.lead(c.ctx, c.bot)
 	if err != nil {
@@ -90,9 +89,9 @@ func (c *Call) openPane(above *protocol.Bot, a *paneArgs) (any, error) {
 		return nil, err
 	}
 	if len(open) >= maxPanes {
-		return nil, protocol.Fail(noPaneHost, fmt.Sprintf("%d panes are open already; close one of %s", len(open), idsOf(open)))
+		return nil, protocol.Fail(panes.NoHost, fmt.Sprintf("%d panes are open already; close one of %s", len(open), idsOf(open)))
 	}
-	shell := shellOf()
+	shell := panes.Shell()
 	shown := new(action.Action)
 	shown.Add("runs", "in a terminal pane of tmux, unconfined, as the person")
 	shown.Add("shell", shell)
@@ -110,19 +109,20 @@ func (c *Call) openPane(above *protocol.Bot, a *paneArgs) (any, error) {
 		step.done(err, "")
 		return nil, err
 	}
-	made, err := screen.open(c.ctx, shell, a)
+	id, err := screen.Open(c.ctx, shell, &panes.Wanted{
+		Command: a.Command, Cwd: a.Cwd, Title: a.Title, Where: a.Where, Focus: a.Focus, Keep: *a.Keep,
+	})
 	if err == nil {
-		made.Lead = above.ID
-		err = c.h.panes.add(made)
+		err = c.h.panes.add(pane{Lead: above.ID, Pane: id, Tmux: screen.Program, Socket: screen.Socket, Server: screen.Server})
 	}
-	step.done(err, made.Pane)
+	step.done(err, id)
 	if err != nil {
 		return nil, err
 	}
 	return struct {
 		Pane string `json:"pane"`
 		Host string `json:"host"`
-	}{made.Pane, "tmux"}, nil
+	}{id, "tmux"}, nil
 }
 
 // checkPane fills in what was not said.
@@ -164,26 +164,18 @@ func (c *Call) checkPane(a *paneArgs) error {
 	return nil
 }
 
-// shellOf is the person's shell, by its absolute path.
-func shellOf() string {
-	if s := os.Getenv("SHELL"); filepath.IsAbs(s) {
-		return s
-	}
-	return "/bin/sh"
-}
-
 // screen is the newest screen of a lead that panes can be opened beside.
-func (c *Call) screen(above *protocol.Bot) (*tmuxAt, error) {
+func (c *Call) screen(above *protocol.Bot) (*panes.Tmux, error) {
 	records, err := panes.Attached(c.h.sonny, c.h.ready.Store.Identity, above.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range records {
-		if t := (tmuxAt{r.Tmux, r.Socket, r.Server, r.Pane}); r.Host == "tmux" && t.answers(c.ctx) {
-			return &t, nil
+		if t := r.At(); r.Host == "tmux" && t.Answers(c.ctx) {
+			return t, nil
 		}
 	}
-	return nil, protocol.Fail(noPaneHost, "no screen of "+above.Name+" is open in tmux; ask the person to open sonny there, or use shell")
+	return nil, protocol.Fail(panes.NoHost, "no screen of "+above.Name+" is open in tmux; ask the person to open sonny there, or use shell")
 }
 
 // readPane gives what a pane shows. It does not wait.
@@ -195,10 +187,10 @@ func (c *Call) readPane(lead int64, id string, lines int) (any, error) {
 	if lines == 0 {
 		lines = 50
 	}
-	if lines < 1 || lines > maxLines {
-		return nil, invalid("read.lines", fmt.Sprintf("1 to %d", maxLines))
+	if lines < 1 || lines > panes.MaxLines {
+		return nil, invalid("read.lines", fmt.Sprintf("1 to %d", panes.MaxLines))
 	}
-	text, dead, err := p.at().read(c.ctx, id, lines)
+	text, dead, err := p.at().Read(c.ctx, id, lines)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +209,7 @@ func (c *Call) closePane(lead int64, id string) (any, error) {
 	if err := c.begin(id); err != nil {
 		return nil, err
 	}
-	if err := p.at().close(c.ctx, id); err != nil {
+	if err := p.at().Close(c.ctx, id); err != nil {
 		return nil, err
 	}
 	return struct {
@@ -235,7 +227,9 @@ type pane struct {
 	Server int    `json:"server"` // its process: a later one numbers its panes anew
 }
 
-func (p *pane) at() *tmuxAt { return &tmuxAt{p.Tmux, p.Socket, p.Server, p.Pane} }
+func (p *pane) at() *panes.Tmux {
+	return &panes.Tmux{Program: p.Tmux, Socket: p.Socket, Server: p.Server, Pane: p.Pane}
+}
 
 func idsOf(list []pane) string {
 	var ids []string
@@ -298,7 +292,7 @@ func (b *paneBook) open(ctx context.Context, lead int64) ([]pane, error) {
 	}
 	var open, gone []pane
 	for _, p := range list {
-		switch there := p.at().has(ctx, p.Pane); {
+		switch there := p.at().Has(ctx, p.Pane); {
 		case !there:
 			gone = append(gone, p)
 		case p.Lead == lead:

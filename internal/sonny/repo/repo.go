@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -190,7 +192,7 @@ func (r Repo) Missing(ctx context.Context, other string) (int, error) {
 // that lie in the checkout, where agents write, do not run. writer is as with Careful, and
 // where there is one no hook runs.
 func (r Repo) Own(ctx context.Context, writer string, args ...string) error {
-	return r.change(ctx, writer, git.Options{Own: writer == "" && !r.hooksInCheckout(ctx)}, args...)
+	return r.change(ctx, writer, git.Options{Own: writer == "" && !r.hooksInCheckout(ctx) && !r.hooksLeadOut()}, args...)
 }
 
 // hooksInCheckout reports whether the repository's config takes its hooks from within the
@@ -218,6 +220,43 @@ func (r Repo) hooksInCheckout(ctx context.Context) bool {
 	return in(r.Top) && !in(filepath.Join(r.Common, "hooks"))
 }
 
+// hooksLeadOut reports whether one of the repository's hooks is a link: what that leads to,
+// or a part of the way, agents may write.
+func (r Repo) hooksLeadOut() bool {
+	dir := filepath.Join(r.Common, "hooks")
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	entries, failed := os.ReadDir(dir)
+	return err != nil || failed != nil || !info.IsDir() || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Type()&fs.ModeSymlink != 0 && !r.outside(filepath.Join(dir, e.Name()))
+	})
+}
+
+// outside reports whether a link names, and leads to, something that is not the checkout's.
+func (r Repo) outside(link string) bool {
+	next, err := os.Readlink(link)
+	if err != nil {
+		return false
+	}
+	if !filepath.IsAbs(next) {
+		next = filepath.Join(filepath.Dir(link), next)
+	}
+	real, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // nothing runs
+	}
+	for _, folder := range []string{r.Top, r.Common} {
+		for _, path := range []string{next, real} {
+			if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Careful runs a command that changes a checkout which agents write: no hook runs. writer
 // is who may have written the repository's config; "" for nobody. Where there is one, what
 // that config names is not run, and a repository whose files go through such programs is
@@ -227,12 +266,15 @@ func (r Repo) Careful(ctx context.Context, writer string, args ...string) error 
 }
 
 func (r Repo) change(ctx context.Context, writer string, o git.Options, args ...string) error {
-	if writer == "" {
-		_, err := r.plain(ctx, o, args...)
-		return err
-	}
 	g, err := git.Find()
 	if err != nil {
+		return err
+	}
+	if err := r.asksTheCheckout(ctx, g, args[0]); err != nil {
+		return err
+	}
+	if writer == "" {
+		_, err := r.plainly(ctx, o, args...)
 		return err
 	}
 	named, err := g.Programs(ctx, r.checkout())
@@ -243,12 +285,30 @@ func (r Repo) change(ctx context.Context, writer string, o git.Options, args ...
 		return protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("%s may write %s/config, and that names programs for git to run (%s); look at them, and run git %s yourself",
 			writer, r.Common, strings.Join(named[:min(len(named), maxNamed)], ", "), args[0]))
 	}
+	o.Within = git.WritingTo(r.checkout())
 	_, err = g.Guarded(ctx, o, r.checkout(), args...)
 	return err
 }
 
+// asksTheCheckout refuses a repository whose config takes settings or programs from the
+// checkout, which agents write.
+func (r Repo) asksTheCheckout(ctx context.Context, g git.Program, verb string) error {
+	named, err := g.FromCheckout(ctx, r.checkout())
+	if err != nil || len(named) == 0 {
+		return err
+	}
+	return protocol.Fail(protocol.WorktreeFailed, fmt.Sprintf("%s/config takes from the checkout, where agents write, what git would go by or run (%s); look at that, and run git %s yourself",
+		r.Common, strings.Join(named[:min(len(named), maxNamed)], ", "), verb))
+}
+
 // maxNamed bounds how many settings an error names.
 const maxNamed = 5
+
+// plainly is plain for a command that changes the repository.
+func (r Repo) plainly(ctx context.Context, o git.Options, args ...string) (string, error) {
+	o.Within = git.WritingTo(r.checkout())
+	return r.plain(ctx, o, args...)
+}
 
 // plain runs a command with the repository's config as it is.
 func (r Repo) plain(ctx context.Context, o git.Options, args ...string) (string, error) {
@@ -317,6 +377,21 @@ func (r Repo) Diff(ctx context.Context, from, to string, paths ...string) (text 
 		return text, true, nil
 	}
 	return text, false, err
+}
+
+// Ignored are the files and folders that git ignores, a folder with a / at its end in the
+// place of what is in it; at most max bytes of them, cut tells whether there were more.
+func (r Repo) Ignored(ctx context.Context, max int) (paths []string, cut bool, err error) {
+	out, err := r.read(ctx, max, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	if cut = errors.Is(err, git.ErrTooLong); err != nil && !cut {
+		return nil, false, err
+	}
+	for p := range strings.SplitSeq(out, "\x00") {
+		if p != "" {
+			paths = append(paths, p)
+		}
+	}
+	return paths, cut, nil
 }
 
 // Paths are the files that git tracks, and new ones that it does not ignore, below

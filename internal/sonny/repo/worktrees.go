@@ -71,7 +71,7 @@ func (r Repo) Merged(ctx context.Context, commit string) bool {
 // DropBranch removes a branch that still is at its commit. It writes no config, which a
 // sandbox that runs would lose (sonny.md 5.1).
 func (r Repo) DropBranch(ctx context.Context, b Branch) error {
-	_, err := r.plain(ctx, git.Options{Max: maxStatus}, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
+	_, err := r.plainly(ctx, git.Options{Max: maxStatus}, "update-ref", "-d", "refs/heads/"+b.Name, b.Commit)
 	return err
 }
 
@@ -118,6 +118,7 @@ func (r Repo) RemoveWorktree(ctx context.Context, path string) error {
 	if status.Dirty() || len(within) > 0 {
 		return protocol.Fail(protocol.WorktreeFailed, path+" has changes that are not committed; commit them there, or remove it yourself")
 	}
-	_, err = r.plain(ctx, git.Options{Max: maxStatus}, "worktree", "remove", "--force", path)
+	o := git.Options{Max: maxStatus, Within: git.WritingTo(r.checkout(), filepath.Dir(path))} // the folder itself goes
+	_, err = r.plain(ctx, o, "worktree", "remove", "--force", path)
 	return err
 }

@@ -107,6 +107,9 @@ type Options struct {
 
 	Look    func(b term.Background, known bool) *protocol.Error // sets the terminal's theme anew; nil: it stays
 	Notices []string                                            // said when the screen opens
+	Heard   func(*protocol.Event)                               // hears each event, beside the loop; may be nil
+
+	PaneSplit string // where a terminal pane comes: right, down or tab
 
 	Version string
 	Crashed func()           // deferred in every goroutine, where it may recover a panic; nil: none is recovered
@@ -233,6 +236,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.running.Go(func() {
 		defer o.Crashed()
 		feed.Run(ctx, func(n live.Note) {
+			if n.Event != nil && o.Heard != nil {
+				o.Heard(n.Event)
+			}
 			select {
 			case notes <- n:
 			case <-ctx.Done():

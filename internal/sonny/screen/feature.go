@@ -39,6 +39,7 @@ func features() []feature {
 		modelCommands,
 		noticeCommands,
 		paneCommands,
+		terminalPanes,
 		railKeys,
 		switchCommands,
 		taskCommands,

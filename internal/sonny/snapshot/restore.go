@@ -46,7 +46,7 @@ func (m *Room) Back(ctx context.Context, bot int64, request string) (step *Step,
 			if err != nil {
 				return err
 			}
-			if len(list) > 0 {
+			if list = k.Beside.keep(list); len(list) > 0 {
 				step = &Step{Mark: k, Changes: list, to: k.Tree, from: now}
 				return nil
 			}
@@ -72,6 +72,7 @@ func (m *Room) Forth(ctx context.Context, bot int64) (step *Step, err error) {
 			return err
 		}
 		list, err := m.changes(ctx, now, last.Tree)
+		list = last.Beside.keep(list)
 		step = &Step{Mark: last.Mark, Changes: list, to: last.Tree, from: now, forth: true}
 		return err
 	})
@@ -98,6 +99,10 @@ func (m *Room) Go(ctx context.Context, s *Step) error {
 		if now != s.from {
 			return protocol.Fail("target_changed", "the files changed since they were listed; look at the list again")
 		}
+		ignored, err := m.ignored(ctx)
+		if err != nil {
+			return err
+		}
 		b, err := m.read()
 		if err != nil {
 			return err
@@ -105,7 +110,7 @@ func (m *Room) Go(ctx context.Context, s *Step) error {
 		if s.forth {
 			b.Undone = b.Undone[:max(0, len(b.Undone)-1)]
 		} else {
-			b.Undone = append(b.Undone, undone{Mark: s.Mark, Tree: now})
+			b.Undone = append(b.Undone, undone{Mark: s.Mark, Tree: now, Beside: ignored})
 		}
 		if err := m.write(b); err != nil {
 			return err

@@ -274,3 +274,46 @@ func TestDiffSinceAState(t *testing.T) {
 		t.Error(text, cut, err)
 	}
 }
+
+// What git ignored when a state was kept was there, though the state has it not: it stays
+// when the state comes back, whatever an agent has git ignore by then.
+func TestWhatWasIgnoredStays(t *testing.T) {
+	dir, m := checkout(t, map[string]string{"a": "one", ".gitignore": ".env\ndata/\n.agents/\n"})
+	for name, text := range map[string]string{".env": "key", "data/db": "rows", ".agents/setup": "true"} {
+		put(t, filepath.Join(dir, name), text)
+	}
+	take(t, m, "first")
+	put(t, filepath.Join(dir, ".gitignore"), "")
+	put(t, filepath.Join(dir, "new"), "x")
+	s := back(t, m)
+	var ops []string
+	for _, c := range s.Changes {
+		ops = append(ops, string(c.Op)+" "+c.Path)
+	}
+	if got := strings.Join(ops, ", "); got != "M .gitignore, D new" {
+		t.Errorf("the step is %s", got)
+	}
+	if err := m.Go(context.Background(), s); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".env", "data/db", ".agents/setup"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	again, err := m.Forth(context.Background(), 1)
+	if err != nil || again == nil {
+		t.Fatal(again, err)
+	}
+	if err := m.Go(context.Background(), again); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "new")); string(text) != "x" {
+		t.Errorf("redone it is %q", text)
+	}
+	for _, name := range []string{".env", "data/db", ".agents/setup"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"agent/internal/place"
@@ -48,12 +49,37 @@ type Mark struct {
 	Bot     int64     `json:"bot"`
 	Request string    `json:"request"` // the message's
 	Late    bool      `json:"late,omitempty"`
+	Beside  beside    `json:"beside,omitzero"`
+}
+
+// beside is what was there and is not in a state, since git ignored it then: it does not go
+// where the state comes back, whatever git ignores by then.
+type beside struct {
+	Ignored []string `json:"ignored,omitempty"` // a folder ends with /
+	Unknown bool     `json:"unknown,omitempty"` // there was too much to be noted: nothing goes
+}
+
+// maxIgnored bounds what is noted, in bytes.
+const maxIgnored = 256 << 10
+
+// had reports whether a path may have been there.
+func (b *beside) had(path string) bool {
+	return b.Unknown || slices.ContainsFunc(b.Ignored, func(p string) bool {
+		return p == path || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p)
+	})
+}
+
+// keep takes out of changes what would take away something that was there.
+func (b *beside) keep(list []Change) []Change {
+	return slices.DeleteFunc(list, func(c Change) bool { return c.Op == 'D' && b.had(c.Path) })
 }
 
 // undone is a step back that can be taken forth again.
 type undone struct {
 	Mark Mark   `json:"mark"`
 	Tree string `json:"tree"` // what there was before the step back
+
+	Beside beside `json:"beside,omitzero"`
 }
 
 // book lists a checkout's states, the oldest first.

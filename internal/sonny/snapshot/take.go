@@ -25,11 +25,15 @@ func (m *Room) Take(ctx context.Context, bot int64, request string, now time.Tim
 		if err != nil {
 			return err
 		}
+		ignored, err := m.ignored(ctx)
+		if err != nil {
+			return err
+		}
 		b, err := m.read()
 		if err != nil {
 			return err
 		}
-		b.Marks = append(b.Marks, Mark{Tree: tree, At: now, Bot: bot, Request: request, Late: late != nil && late()})
+		b.Marks = append(b.Marks, Mark{Tree: tree, At: now, Bot: bot, Request: request, Late: late != nil && late(), Beside: ignored})
 		b.Undone = nil
 		if err := m.hold(ctx, tree); err != nil {
 			return err
@@ -37,6 +41,15 @@ func (m *Room) Take(ctx context.Context, bot int64, request string, now time.Tim
 		m.bound(ctx, b, now)
 		return m.write(b)
 	}))
+}
+
+// ignored is what git ignores now.
+func (m *Room) ignored(ctx context.Context) (beside, error) {
+	paths, cut, err := m.repo.Ignored(ctx, maxIgnored)
+	if cut {
+		return beside{Unknown: true}, nil
+	}
+	return beside{Ignored: paths}, err
 }
 
 // hold keeps a tree from git's clearing up.

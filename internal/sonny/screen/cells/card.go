@@ -31,7 +31,8 @@ func (c *Card) lines(width int) []text.Line {
 	return out
 }
 
-// Task is the bot that a call of the cell started as a task; "" for none.
+// Task is the bot that a call of the cell started as a task, or offers to the person; "" for
+// none.
 func (c *Cell) Task() string {
 	if c.Kind != Call {
 		return ""
@@ -40,7 +41,14 @@ func (c *Cell) Task() string {
 }
 
 func (c *ToolCall) task() string {
-	if c.Name != "start_task" || !c.done || c.failed != "" {
+	if !c.done || c.failed != "" {
+		return ""
+	}
+	switch c.Name {
+	case "show_agent":
+		return c.args.Bot
+	case "start_task":
+	default:
 		return ""
 	}
 	if c.started == nil {

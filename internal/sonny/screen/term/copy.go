@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"agent/client/termsafe"
 )
 
 // MaxCopy is how much goes to the clipboard through the terminal: 64 KiB.
@@ -116,7 +118,8 @@ func (t *Terminal) Bell() { t.p.send("\x07") }
 // titleMost bounds a title in characters.
 const titleMost = 120
 
-// Title sets the terminal's title until Close. Control characters are dropped.
+// Title sets the terminal's title until Close. What a terminal acts on is dropped: control
+// characters, and those that turn the direction of what is beside them.
 func (t *Terminal) Title(title string) {
 	if t.plain {
 		return
@@ -127,7 +130,7 @@ func (t *Terminal) Title(title string) {
 		if n == titleMost {
 			break
 		}
-		if typed(string(r)) {
+		if typed(string(r)) && !termsafe.Line.Escapes(r) {
 			b.WriteRune(r)
 			n++
 		}
