@@ -56,7 +56,7 @@ func (e exit) Error() string { return "exit" }
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{stdin: os.Stdin, stdout: &written{File: os.Stdout}, stderr: os.Stderr}
 	return a.main(ctx, os.Args[1:])
 }
 
@@ -74,7 +74,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	a.args = args
 	root := a.root()
 	root.SetArgs(args)
-	status := a.report(root.ExecuteContext(ctx))
+	status := a.report(a.unwritten(root.ExecuteContext(ctx)))
 	a.log.say("end", fmt.Sprint("status ", status))
 	return status
 }
