@@ -242,7 +242,7 @@ func (a *app) edit(cmd *cobra.Command, path string) error {
 		return protocol.Fail(notATerminal, cmd.CommandPath()+" opens vi, which needs a terminal on its input and output; set VISUAL to an editor that needs none")
 	}
 	run := exec.CommandContext(cmd.Context(), "/bin/sh", "-c", editor+` "$1"`, "sonny", path)
-	run.Stdin, run.Stdout, run.Stderr = a.stdin, a.stdout, a.stderr
+	run.Stdin, run.Stdout, run.Stderr = a.stdin, a.lent(), a.stderr
 	if err := run.Run(); err != nil {
 		return protocol.Fail("failed", fmt.Sprintf("the editor (%s) ended with %v; set VISUAL or tui.editor to another", editor, err))
 	}

@@ -117,7 +117,7 @@ func (a *app) exec(cmd *cobra.Command, f *execFlags, args []string) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE) // a closed stdout is an error of a write
 	o.Signals = signals
-	if file, ok := a.stdout.(*os.File); ok {
+	if file := file(a.stdout); file != nil {
 		o.Gone = outlet.Gone(file)
 	}
 	if status := headless.Run(cmd.Context(), o, out); status != 0 {

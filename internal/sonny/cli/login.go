@@ -39,7 +39,7 @@ func (a *app) handOver(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	run := exec.CommandContext(cmd.Context(), path, args...)
-	run.Stdin, run.Stdout, run.Stderr = a.stdin, a.stdout, a.stderr
+	run.Stdin, run.Stdout, run.Stderr = a.stdin, a.lent(), a.stderr
 	err = run.Run()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {

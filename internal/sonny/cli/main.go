@@ -56,7 +56,7 @@ func (e exit) Error() string { return "exit" }
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	a := &app{stdin: os.Stdin, stdout: &written{File: os.Stdout}, stderr: os.Stderr}
 	return a.main(ctx, os.Args[1:])
 }
 
@@ -66,7 +66,8 @@ type app struct {
 	stdout, stderr io.Writer
 	flags          globals
 	args           []string
-	json           bool // failures as JSON: a verb's --json
+	json           bool  // failures as JSON: a verb's --json
+	helpless       error // why there is no help about what was named
 	log            *debugLog
 }
 
@@ -74,7 +75,11 @@ func (a *app) main(ctx context.Context, args []string) int {
 	a.args = args
 	root := a.root()
 	root.SetArgs(args)
-	status := a.report(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.helpless
+	}
+	status := a.report(a.unwritten(err))
 	a.log.say("end", fmt.Sprint("status ", status))
 	return status
 }

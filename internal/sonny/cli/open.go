@@ -50,8 +50,8 @@ func (a *app) needsTerminal() error {
 }
 
 func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && xterm.IsTerminal(int(f.Fd()))
+	f := file(stream)
+	return f != nil && xterm.IsTerminal(int(f.Fd()))
 }
 
 // show runs the screen on the terminal: what has to be asked first, then the daemon,

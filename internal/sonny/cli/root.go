@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"agent/internal/sonny/config"
@@ -81,10 +82,14 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if none := misnamed(cmd); none != nil {
+			return none
+		}
 		return usagef("%s; %s --help lists the flags", err, cmd.CommandPath())
 	})
 	a.globals(root.PersistentFlags())
 	root.SetHelpCommand(a.helpVerb())
+	root.SetHelpFunc(a.helps(root.HelpFunc()))
 	for _, v := range verbs {
 		cmd := v(a)
 		asUsage(cmd)
@@ -147,15 +152,15 @@ func openingOf(cmd *cobra.Command, args []string) (opening, error) {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, o.prompt = args[:dash], strings.Join(args[dash:], " ")
 	}
-	switch len(words) {
-	case 0:
+	if len(words) == 0 {
 		return o, nil
-	case 1:
-	default:
-		return o, usagef("too many arguments: a prompt is one argument, or stands after --")
 	}
 	info, err := os.Stat(words[0])
 	switch {
+	case len(words) > 1 && err == nil:
+		return o, usagef("too many arguments: "+quotedPrompt, strings.Join(words, " "))
+	case len(words) > 1:
+		return o, unknownWord(cmd, words...)
 	case err == nil && info.IsDir():
 		o.folder = words[0]
 	case err != nil && strings.Contains(words[0], " ") && o.prompt == "":
@@ -168,13 +173,48 @@ func openingOf(cmd *cobra.Command, args []string) (opening, error) {
 	return o, nil
 }
 
-// unknownWord names the command that was meant.
-func unknownWord(cmd *cobra.Command, word string) error {
+// quotedPrompt says how a prompt of several words is given.
+const quotedPrompt = "a prompt is one argument, in quotes (sonny %q), or stands after --"
+
+// later are commands that come with companions which this version does not have.
+var later = []string{"mcp", "trigger", "goal", "subscribe", "lookout", "commons", "backup", "programs", "browser", "trigger-fire"}
+
+// unknownWord names the command that was meant, and how a prompt is given where more
+// words stand behind it.
+func unknownWord(cmd *cobra.Command, words ...string) error {
+	word := words[0]
 	detail := fmt.Sprintf("%q is no command and no folder", word)
-	if near := cmd.Root().SuggestionsFor(word); len(near) > 0 {
+	near := cmd.Root().SuggestionsFor(word)
+	switch {
+	case slices.Contains(later, word):
+		detail = "sonny " + word + ": no such command in this version"
+	case len(near) > 0:
 		detail += fmt.Sprintf("; did you mean sonny %s?", near[0])
-	} else {
+	default:
 		detail += "; sonny --help lists the commands"
 	}
+	if len(words) > 1 {
+		detail += "; " + fmt.Sprintf(quotedPrompt, strings.Join(words, " "))
+	}
 	return protocol.Fail(protocol.UsageError, detail)
+}
+
+// helps is help that is asked of a command: of one that there is.
+func (a *app) helps(help func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		if a.helpless = misnamed(cmd); a.helpless == nil {
+			help(cmd, args)
+		}
+	}
+}
+
+// misnamed is why what stands before a flag is no command of Sonny's; nil where it is
+// one, or a folder.
+func misnamed(cmd *cobra.Command) error {
+	words := cmd.Flags().Args()
+	if cmd != cmd.Root() || len(words) == 0 {
+		return nil
+	}
+	_, err := openingOf(cmd, words)
+	return err
 }

@@ -341,7 +341,7 @@ func (t *taskDesk) said(bot, what string, more map[string]any) error {
 		}
 		return t.print(out)
 	}
-	fmt.Fprintf(t.a.stdout, "%s %s\n", termsafe.OneLine(bot), what)
+	fmt.Fprintf(t.a.stdout, "%s %s\n", termsafe.OneLine(bot), termsafe.OneLine(what))
 	return nil
 }
 

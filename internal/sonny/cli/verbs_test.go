@@ -313,6 +313,33 @@ func TestFlagsOfAFewWords(t *testing.T) {
 	}
 }
 
+func TestACommandThatIsNone(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t), ""
+	dir = h.Path("demo")
+	for _, name := range later {
+		for _, line := range [][]string{{name}, {name, "list"}, {name, "--help"}, {name, "list", "--json"}} {
+			if said := fails(t, h.In(dir), 2, protocol.UsageError, line...); !strings.Contains(said, "sonny "+name+": no such command in this version") {
+				t.Errorf("%q: %s", line, said)
+			}
+		}
+	}
+	for _, c := range []struct{ line, says string }{
+		{"fix the login", `"fix" is no command and no folder; sonny --help lists the commands; a prompt is one argument, in quotes (sonny "fix the login"), or stands after --`},
+		{"setpu now", `did you mean sonny setup?`},
+		{". x", `too many arguments: a prompt is one argument, in quotes (sonny ". x")`},
+		{"nonsense --help", `"nonsense" is no command and no folder`},
+	} {
+		if said := fails(t, h.In(dir), 2, protocol.UsageError, strings.Fields(c.line)...); !strings.Contains(said, c.says) {
+			t.Errorf("%s: %s", c.line, said)
+		}
+	}
+	ok(t, h.In(dir), ".", "--help")
+	if said := fails(t, h.In(dir), 3, notATerminal, "fix the login"); strings.Contains(said, "command") {
+		t.Error(said)
+	}
+}
+
 func TestTheCord(t *testing.T) {
 	t.Parallel()
 	h := demo(t)

@@ -348,12 +348,12 @@ func (p *answers) move(a *App, by int) {
 // take takes the choice of a number, where it is offered.
 func (p *answers) take(a *App, n int) {
 	q := p.current(a)
-	if p.view.TooLittle(q.id()) {
-		a.notes.say("too little of it is on screen to decide: PgDn reads on, or make the window larger")
-		return
-	}
 	list := q.sheet(a, a.w, false).Choices
 	at := slices.IndexFunc(list, func(c decide.Choice) bool { return c.N == n })
+	if at >= 0 && !list[at].Safe && p.view.TooLittle(q.id()) {
+		a.notes.say("read it first: PgDn, or a larger window; too little of it was on screen to decide")
+		return
+	}
 	if at < 0 {
 		return
 	}

@@ -34,7 +34,17 @@ func (p *answers) rows(a *App, w, h int) []text.Line {
 		foot = p.choices(s, w, deaf, room >= decide.LeastBody)
 		room = h - len(out) - len(foot)
 	}
+	if room < decide.LeastBody && p.field == nil {
+		foot = foot[:len(foot)-1] // the empty row
+		if p.whole {
+			foot = []text.Line{s.Row(w, p.choice, deaf)}
+		}
+		room = h - len(out) - len(foot)
+	}
 	out = append(out, p.view.Rows(p.shown, s.Body, max(1, room))...)
+	if more := p.view.Below(); more > 0 && room <= 1 { // no row is left to say it
+		out[0] = text.Titled(cells.OneLine(s.Title), fmt.Sprintf("+%d PgDn", more), w)
+	}
 	return append(out, foot...)
 }
 

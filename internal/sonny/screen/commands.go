@@ -154,6 +154,9 @@ func (a *App) runCommand() {
 	}
 }
 
+// laterCommands come with companions that this version does not have.
+var laterCommands = []string{"goal", "goals", "triggers", "subscriptions", "commons", "backup", "mcp"}
+
 // command runs what was typed after a slash. It reports whether that is done with.
 func (a *App) command(typed string) bool {
 	line, _, _ := strings.Cut(typed, "\n")
@@ -176,6 +179,10 @@ func (a *App) command(typed string) bool {
 			a.runCustom(a.composing(), own, typed[len(name):])
 			return false // its message takes the line's place
 		}
+	}
+	if slices.Contains(laterCommands, name) {
+		a.notes.say("/" + name + ": no such command in this version")
+		return false
 	}
 	says := fmt.Sprintf("no command /%s; //%s sends it as a message", name, name)
 	if near := a.nearest(name); near != "" {

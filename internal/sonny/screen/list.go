@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/lists"
@@ -142,7 +143,7 @@ func (p *listPanel) typed(a *App, k term.Key, rows []lists.Row, at int) bool {
 func (p *listPanel) ask(q *question) { p.asks = q }
 
 func (q *question) view(c term.Canvas, y, w int) int {
-	for _, line := range text.Wrap([]text.Span{{Text: q.text, Role: text.Warn}}, text.Frame{Width: w - 4}) {
+	for _, line := range text.Wrap([]text.Span{{Text: cells.OneLine(q.text), Role: text.Warn}}, text.Frame{Width: w - 4}) {
 		c.Put(2, y, line, w-2)
 		y++
 	}

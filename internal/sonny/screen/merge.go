@@ -93,7 +93,7 @@ func (a *App) mergePanel(name string, h *homecoming) *listPanel {
 		how      lead.MergeStrategy
 		commit   bool
 	}{
-		{"merge", "merge " + h.tree.Branch() + " with a merge commit", lead.MergeCommit, false},
+		{"merge", "merge " + cells.OneLine(h.tree.Branch()) + " with a merge commit", lead.MergeCommit, false},
 		{"squash", "squash it into one change, staged here", lead.MergeSquash, false},
 		{"rebase", "rebase it onto this branch", lead.MergeRebase, false},
 	}

@@ -335,7 +335,7 @@ func (a *App) footer(w int) text.Line {
 		words = shortWords(words)
 	}
 	if a.branch != "" && w >= 60 {
-		words = append(words, a.branch)
+		words = append(words, cells.OneLine(a.branch))
 	}
 	role := text.Dim
 	if warn {

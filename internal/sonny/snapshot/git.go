@@ -20,6 +20,9 @@ const maxList = 16 << 20
 // take away whatever would change a file's bytes.
 const attributes = "* -text -eol -filter -ident -working-tree-encoding -crlf\n"
 
+// closed keeps what git makes in the private repository to its owner, whatever the umask.
+const closed = "core.sharedRepository=0600"
+
 // git runs git on the private repository over the checkout's files.
 func (m *Room) git(ctx context.Context, o git.Options, args ...string) (string, error) {
 	g, err := git.Find()
@@ -27,7 +30,7 @@ func (m *Room) git(ctx context.Context, o git.Options, args ...string) (string, 
 		return "", err
 	}
 	o.Env = append(o.Env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1")
-	base := []string{"--literal-pathspecs", "--git-dir=" + m.dir, "--work-tree=" + m.repo.Top}
+	base := []string{"-c", closed, "--literal-pathspecs", "--git-dir=" + m.dir, "--work-tree=" + m.repo.Top}
 	return g.With(ctx, o, m.repo.Top, append(base, args...)...)
 }
 
@@ -41,7 +44,7 @@ func (m *Room) prepare(ctx context.Context) error {
 		return err
 	}
 	if _, err := g.With(ctx, git.Options{Env: []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}}, m.store.Dir,
-		"init", "--quiet", "--bare", "--template=", m.dir); err != nil {
+		"-c", closed, "init", "--quiet", "--bare", "--template=", m.dir); err != nil {
 		return err
 	}
 	for _, set := range [][2]string{{"core.bare", "false"}, {"core.autocrlf", "false"}, {"gc.auto", "0"}, {"core.attributesFile", "/dev/null"}, {"core.untrackedCache", "false"}} {

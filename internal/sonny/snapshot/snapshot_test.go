@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 
 	"agent/internal/sonny/repo"
 	"agent/protocol"
+
+	"golang.org/x/sys/unix"
 )
 
 // checkout is a git folder with a commit, and a room for its states.
@@ -277,6 +280,32 @@ func TestDiffSinceAState(t *testing.T) {
 
 // What git ignored when a state was kept was there, though the state has it not: it stays
 // when the state comes back, whatever an agent has git ignore by then.
+// Not parallel: the umask is the process's.
+func TestWhatIsKeptIsClosedToOthers(t *testing.T) {
+	old := unix.Umask(0)
+	defer unix.Umask(old)
+	dir, m := checkout(t, map[string]string{"a": "one\n", "sub/b": "two\n"})
+	take(t, m, "first")
+	put(t, filepath.Join(dir, "a"), "other\n")
+	take(t, m, "second")
+	if err := m.Go(context.Background(), back(t, m)); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	if err := filepath.WalkDir(m.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		seen++
+		if info, err := d.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+		return nil
+	}); err != nil || seen < 20 {
+		t.Errorf("%d files, %v", seen, err)
+	}
+}
+
 func TestWhatWasIgnoredStays(t *testing.T) {
 	dir, m := checkout(t, map[string]string{"a": "one", ".gitignore": ".env\ndata/\n.agents/\n"})
 	for name, text := range map[string]string{".env": "key", "data/db": "rows", ".agents/setup": "true"} {

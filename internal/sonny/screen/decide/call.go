@@ -120,7 +120,9 @@ func (q *Call) Sheet(k Known, w int, whole bool) Sheet {
 	s := Sheet{Title: q.Bot + " " + q.why(), Body: q.body(k, w, whole), Hints: []string{"1–4 decide", "↑↓ Enter"}}
 	s.Choices = []Choice{Plain(1, "allow once")}
 	s.offer(2, "allow, and stop asking for  ", &q.Rule)
-	s.Choices = append(s.Choices, Plain(3, "deny"), Choice{N: 4, Label: text.Of(text.Plain, "deny and say why"), Words: "why"})
+	s.Choices = append(s.Choices,
+		Choice{N: 3, Label: text.Of(text.Plain, "deny"), Safe: true},
+		Choice{N: 4, Label: text.Of(text.Plain, "deny and say why"), Words: "why", Safe: true})
 	s.Hints = append(s.Hints, "v whole call")
 	return s
 }

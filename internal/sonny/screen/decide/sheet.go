@@ -24,6 +24,7 @@ type Choice struct {
 	N     int // from 1
 	Label text.Line
 	Words string // what is asked for before it is taken; "" for nothing
+	Safe  bool   // it lets nothing happen, so that it may be taken unread
 }
 
 // Plain is a choice that needs no words.
@@ -65,6 +66,25 @@ func (s *Sheet) Rows(w, at int, deaf, wraps bool) (out []text.Line) {
 		out = append(out, text.Wrap(label, text.Frame{Width: max(10, w-1), First: []text.Span{head}, Rest: choiceGoesOn})...)
 	}
 	return out
+}
+
+// Row is all choices in one row, for where the question needs every other: each has a
+// part of it.
+func (s *Sheet) Row(w, at int, deaf bool) text.Line {
+	whole := s.Rows(w, at, deaf, false)
+	width := 0
+	for _, row := range whole {
+		width += row.Width()
+	}
+	var spans []text.Span
+	for _, row := range whole {
+		if width > w {
+			row = row.Cut(w/len(whole) - 1)
+			row.Spans = append(row.Spans, text.Span{Text: " "})
+		}
+		spans = append(spans, row.Spans...)
+	}
+	return text.Line{Spans: spans}
 }
 
 // choiceGoesOn begins the further rows of a choice: they can be taken for no other one.

@@ -19,11 +19,15 @@ type Window struct {
 	of   string // the question's id
 	to   int    // all rows before this one have been in view
 	page int    // how many are in view
+	rest int    // how many are below those
 	hard bool   // too few are in view, and not all have been
 }
 
 // Page is how many rows were in view when it was drawn last.
 func (v *Window) Page() int { return v.page }
+
+// Below is how many rows were below those in view when it was drawn last.
+func (v *Window) Below() int { return v.rest }
 
 // TooLittle reports whether too little of a question has been in view to decide on it.
 func (v *Window) TooLittle(id string) bool { return v.of == id && v.hard }
@@ -63,6 +67,6 @@ func (v *Window) saw(id string, from, to, all int) {
 	if from <= v.to {
 		v.to = max(v.to, to)
 	}
-	v.page = to - from
+	v.page, v.rest = to-from, all-to
 	v.hard = v.page < min(LeastBody, all) && v.to < all
 }
