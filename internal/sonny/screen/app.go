@@ -185,6 +185,7 @@ type App struct {
 	clockDue    *time.Timer
 	loadedAll   bool
 	plans       planStates
+	laters      inOrder
 	tasteless   string // what kept the settings from being read; "" for nothing
 	slack       slack
 	startsRead  bool                // what was written on the folder's start screens is known
