@@ -48,6 +48,7 @@ type around struct {
 	again   screen.Mode // asked for on the screen; "": the settings decide
 	why     string      // of the plain mode: what it was chosen by; "" once that was said
 
+	home      bool // the person's own agent is opened, where a lead was asked for
 	noProject bool // its project.toml alone is left out, since it is invalid
 }
 
@@ -213,7 +214,11 @@ func (w *around) lead() (lead.Settings, error) {
 	if w.fault != nil {
 		return lead.Settings{}, w.fault
 	}
-	return leadSettings(w.config)
+	s, err := leadSettings(w.config)
+	if w.folder.Path == "/" { // it is never one big writable folder (sonny.md 3.6)
+		s.Sandbox = protocol.SandboxReadOnly
+	}
+	return s, err
 }
 
 // leadSettings are what a config says of new leads and their tasks.

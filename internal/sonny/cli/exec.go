@@ -358,7 +358,7 @@ func (a *app) ground(ctx context.Context, cmd *cobra.Command, f *execFlags, row 
 			return nil, err
 		}
 	}
-	if g.Models, err = models(); err != nil {
+	if g.Models, err = models(); err != nil && f.session == "" && !f.goOn && f.fork == "" { // a session that is there needs none
 		return nil, err
 	}
 	g.ClientTools = tools.For(tools.Lead, g.Settings.Tasks.SetupTimeout)

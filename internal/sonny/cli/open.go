@@ -5,11 +5,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agent/internal/sonny/screen/ahead"
 
 	"agent/client"
+	"agent/internal/place"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
@@ -87,17 +89,20 @@ func (a *app) drawn(ctx context.Context, w *around, o opening, kind lead.Kind) (
 	defer w.guard.Catch()
 	defer t.Close()
 	if w.again == "" {
-		if goesOn, err := a.askFirst(ctx, w, t); err != nil || !goesOn {
+		if goesOn, err := a.askFirst(ctx, w, t, o.bot == "" && kind == lead.KindLead); err != nil || !goesOn {
 			return nil, err
 		}
+	}
+	if w.home {
+		kind = lead.KindHome
 	}
 	return a.sit(ctx, w, t, o, kind)
 }
 
 // askFirst asks what must be known before anything of the folder is read or a daemon is
-// started: a provider, and whether the folder's own files are used. It reports whether
-// the screen goes on.
-func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, error) {
+// started: a provider, where leads are to be opened whether the home folder is meant, and
+// whether the folder's own files are used. It reports whether the screen goes on.
+func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal, leads bool) (bool, error) {
 	a.looks(w, t, &w.config.TUI.Theme)(t.Background())
 	asked, end := w.asking(t)
 	defer end()
@@ -108,11 +113,35 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal) (bool, 
 			return false, err
 		}
 	}
+	if leads {
+		if goesOn, err := a.askHome(ctx, w, asked); err != nil || !goesOn {
+			return false, err
+		}
+	}
 	goesOn, err := a.askTrust(ctx, w, asked)
 	if err != nil || !goesOn {
 		return false, err
 	}
 	return a.folderSettings(ctx, w, asked)
+}
+
+// askHome asks what is meant by the home folder, before it has a lead. It reports whether the
+// screen goes on; w.home is set where it is the person's own agent.
+func (a *app) askHome(ctx context.Context, w *around, t ahead.Terminal) (bool, error) {
+	if w.folder.Path != place.Real(filepath.Dir(w.agent)) {
+		return true, nil
+	}
+	page, _, err := lead.BookIn(w.sonny).Read()
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(page.Sessions, func(s lead.Session) bool { return s.Folder == w.folder.Path && s.Kind == lead.KindLead }) {
+		return true, nil
+	}
+	ask := &ahead.HomeFolder{Term: t}
+	verdict, err := ask.Ask(ctx)
+	w.home = verdict == ahead.OwnAgent
+	return err == nil && verdict != ahead.Leave, err
 }
 
 // folderSettings resolves the settings with the folder's project.toml, and with what
@@ -191,8 +220,8 @@ func (a *app) screenOptions(w *around, kind lead.Kind) (*screen.Options, error) 
 	}
 	settings := made.Settings
 	list, err := models()
-	if err != nil {
-		return nil, err
+	if err != nil { // sessions that are there need none of it
+		w.notices = append(w.notices, config.Notice{Text: err.Error()})
 	}
 	taste, faults := a.taste(w, w.config)
 	role, served := "lead", tools.Lead

@@ -131,6 +131,9 @@ func (a *app) rulesAdd(decision string, words []string, why string) error {
 	if err != nil {
 		return err
 	}
+	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n") {
+		return usagef("%q is one word with blanks in it, and no command begins so; give the words apart: sonny rules add %s %s", words[0], decision, strings.Join(strings.Fields(words[0]), " "))
+	}
 	place, err := rulesPlace()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -118,7 +119,9 @@ func TestTheHostIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Write("bin/git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) echo $$ > "+h.Path("at-add")+"; sleep 1000;; esac\nexec "+real+" \"$@\"\n")
+		// It may write in the repository alone, and sees other process ids than the host's.
+		at, token := filepath.Join("demo", ".git", "at-add"), "1000."+strconv.Itoa(os.Getpid())
+		h.Write("bin/git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) echo up > "+h.Path(at)+"; sleep "+token+";; esac\nexec "+real+" \"$@\"\n")
 		if err := os.Chmod(h.Path("bin", "git"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -126,13 +129,21 @@ func TestTheHostIsKilled(t *testing.T) {
 		dir := d.Repo("demo", nil)
 		d.lead(dir, lead.Full)
 		n := d.say("demo.lead", "task: build | say: done")
-		git := d.pid("at-add")
-		d.Until("git is written down", func() bool { return strings.Contains(d.marker(), `"pid":`+strconv.Itoa(git)) })
+		d.Until("git is at it, and written down", func() bool {
+			_, err := os.Stat(h.Path(at))
+			return err == nil && strings.Contains(d.marker(), `"pid":`)
+		})
 		d.kill("toolhost")
 		if code, detail := n.failure(); code != "outcome_unknown" {
 			t.Errorf("%s: %s", code, detail)
 		}
-		d.gone(git)
+		d.Until("git is gone", func() bool {
+			lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+			return !slices.ContainsFunc(lines, func(path string) bool {
+				words, _ := os.ReadFile(path)
+				return string(words) == "sleep\x00"+token+"\x00"
+			})
+		})
 		d.untouched(dir, 1)
 	})
 

@@ -229,10 +229,19 @@ func (t *TaskTree) conflicts(ctx context.Context, in repo.Repo, err error) error
 		}
 	}
 	if len(paths) == 0 {
-		return protocol.Fail(mergeRefused, err.Error())
+		return protocol.Fail(mergeRefused, err.Error()+outOfReach(err))
 	}
 	return protocol.Fail(mergeConflict, "in "+in.Top+" both sides changed "+strings.Join(paths, ", ")+
 		"; resolve that there, or take it back with git merge --abort (git rebase --abort after a rebase)")
+}
+
+// outOfReach says why git failed where it, a hook or a signer wanted to write elsewhere.
+func outOfReach(err error) string {
+	said := strings.ToLower(err.Error())
+	if !strings.Contains(said, "gpg") && !strings.Contains(said, "sign") && !strings.Contains(said, "read-only file system") {
+		return ""
+	}
+	return "; git, and what it runs, may write in the repository alone here, since agents write there too: where more is needed, merge yourself"
 }
 
 // bothOf are the changed paths of a checkout that are among others.

@@ -37,7 +37,9 @@ func (a *App) input(e term.Event) bool {
 		}
 		a.lastKey = a.o.Now()
 	case term.Focus:
-		a.telling.focus, a.telling.focusAt = &e.In, a.o.Now()
+		if a.telling.focus, a.telling.focusAt = &e.In, a.o.Now(); e.In {
+			a.readTaste(nil) // who comes back may have changed a setting elsewhere
+		}
 	case term.Background:
 		a.background(e)
 	case term.Mouse:

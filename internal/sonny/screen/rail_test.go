@@ -158,9 +158,8 @@ func TestRail(t *testing.T) {
 		s.Keys("C-d")
 		s.Exit()
 		s = openAt(h, dir, 120, 30)
-		s.WaitFor("the words of the lead")
-		if strings.Contains(s.Capture(), "┬") {
-			t.Error("the rail is back")
-		}
+		s.Until("the lead without the rail", func(screen string) bool {
+			return strings.Contains(screen, "the words of the lead") && !strings.Contains(screen, "┬")
+		})
 	})
 }

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -39,6 +40,7 @@ func (*still) Resume() error             { return nil }
 func loaded(items, lines int) *App {
 	ready := &protocol.Ready{}
 	a := &App{
+		ctx:   context.Background(),
 		front: &fullFront{},
 		o: Options{
 			Term: &still{}, Link: &connect.Link{Ready: ready}, Folder: &lead.Folder{Path: "/src/demo"}, Taste: Taste{Keys: keys.Default(), Fold: cells.DefaultFold()},

@@ -82,6 +82,17 @@ func TestTasteHoldsAtOnce(t *testing.T) {
 		}
 	})
 
+	t.Run("or when the person is back", func(t *testing.T) {
+		if ran := h.Sonny("config", "set", "usage.show_cost", "true"); ran.Exit != 0 {
+			t.Fatal(ran.Stderr)
+		}
+		s.Focus(false)
+		s.Focus(true)
+		s.WaitFor("cost ?")
+		send(s, "/config usage.show_cost false")
+		s.Until("no cost", hasNot("cost ?"))
+	})
+
 	t.Run("what is no setting is said, and what held before holds", func(t *testing.T) {
 		path := h.Path(".agent", "config.toml")
 		before, err := os.ReadFile(path)

@@ -147,8 +147,36 @@ func TestTheFilesOfAFoldersFoldersAreNamed(t *testing.T) {
 	for _, name := range strings.Fields("a b c d e f g h i j k") {
 		all[".agents/skills/plan/"+name] = name
 	}
-	s := open(h, h.Repo("demo", all))
-	wants(t, s, ".agents/setup", ".agents/skills/plan/SKILL.md", "and 3 more files", ".agents/setup runs as you")
+	dir := h.Repo("demo", all)
+	for _, size := range []sonnytest.Terminal{{Width: 80, Height: 24}, {Width: 40, Height: 12}, {Width: 20, Height: 6}} {
+		s := h.In(dir).Screen(size, "sonny", "--no-motion", "--theme", "none")
+		s.WaitFor("· PgDn")
+		s.Keys("1") // not before the end was in view
+		var seen strings.Builder
+		for before := ""; ; {
+			screen := s.Capture()
+			seen.WriteString(strings.Join(strings.Fields(screen), ""))
+			if !strings.Contains(screen, "· PgDn") {
+				break
+			}
+			before = screen
+			s.Keys("PageDown")
+			s.Until("the next page", func(screen string) bool { return screen != before })
+		}
+		for _, want := range []string{".agents/setup", ".agents/skills/plan/SKILL.md", ".agents/skills/plan/k", "1usethem", "3leave"} {
+			if !strings.Contains(seen.String(), want) {
+				t.Errorf("%dx%d: %s was not shown", size.Width, size.Height, want)
+			}
+		}
+		s.Keys("Escape")
+		s.Exit()
+	}
+	s := open(h, dir)
+	wants(t, s, "1  use them", "3  leave", "· PgDn: read")
+	s.Keys("PageDown")
+	wants(t, s, ".agents/setup runs as you", "1–3 or")
+	s.Keys("1")
+	s.WaitFor("demo.lead")
 }
 
 // What the person said was lost: it is said, and asked anew.
@@ -171,4 +199,42 @@ func TestADamagedTrustFileIsToldAndAsksAnew(t *testing.T) {
 	if shown := h.Agent("show", "--bot", "demo.lead"); shown.Exit != 0 || strings.Contains(shown.Stdout, "ahoy") {
 		t.Errorf("%d: the instructions: %s", shown.Exit, shown.Stdout)
 	}
+}
+
+// Where the home folder itself is opened the person's own agent is offered first.
+func TestTheHomeFolder(t *testing.T) {
+	t.Parallel()
+	t.Run("their own agent", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t)
+		s := open(h, h.Dir)
+		wants(t, s, "your home folder", "1  open sonny home", "could write all of your home folder", "Esc leave")
+		s.Keys("1")
+		s.WaitFor("makes one: home")
+		s.WaitFor("read-only")
+	})
+	t.Run("a lead, which is not asked about again once it is there", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t)
+		s := open(h, h.Dir)
+		s.WaitFor("Esc leave")
+		s.Keys("2")
+		s.WaitFor(".lead")
+		send(s, "say: hi")
+		s.WaitFor("✔ done")
+		s.Keys("C-d")
+		s.Exit()
+		s = open(h, h.Dir)
+		s.WaitFor("› say: hi")
+		never(t, s, "your home folder")
+	})
+	t.Run("/ is read only", func(t *testing.T) {
+		t.Parallel()
+		h := sonnytest.Fresh(t)
+		s := open(h, "/")
+		s.WaitFor("makes one")
+		s.WaitFor("read-only")
+		send(s, "say: hi")
+		s.WaitFor("✔ done")
+	})
 }

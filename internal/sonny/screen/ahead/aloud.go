@@ -55,7 +55,10 @@ func (r *Aloud) Spoke() bool {
 func (r *Aloud) Events() <-chan term.Event { return r.events }
 
 // Size is one at which nothing of a screen is cut or wrapped.
-func (r *Aloud) Size() (w, h int, err error) { return plain.Wide, 60, nil }
+func (r *Aloud) Size() (w, h int, err error) { return plain.Wide, everyRow, nil }
+
+// everyRow is more than a screen that is read out has, so that none of it is cut.
+const everyRow = 600
 
 // hide has stars stand for what is typed while a condition holds. It is asked on the
 // goroutine that draws.

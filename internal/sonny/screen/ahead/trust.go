@@ -36,9 +36,6 @@ var trustRows = []answer{
 	{"leave", Leave},
 }
 
-// maxListed is how many files are listed.
-const maxListed = 10
-
 // Ask shows the question until it is answered.
 func (q *Trust) Ask(ctx context.Context) (Verdict, error) {
 	ask := &question{t: q.Term, title: "a folder that is new to you", choices: trustRows, words: q.words}
@@ -48,12 +45,11 @@ func (q *Trust) Ask(ctx context.Context) (Verdict, error) {
 func (q *Trust) words(say func(text.Role, string)) {
 	say(text.Plain, cells.OneLine(human.Path(q.Folder))+" brings files that agents read as instructions:")
 	say(text.Plain, "")
-	for i, name := range q.Files {
-		if i == maxListed {
-			say(text.Dim, fmt.Sprintf("  and %d more files", len(q.Files)-i+q.More))
-			break
-		}
+	for _, name := range q.Files {
 		say(text.Accent, "  "+cells.OneLine(name))
+	}
+	if q.More > 0 {
+		say(text.Dim, fmt.Sprintf("  and %d more files", q.More))
 	}
 	say(text.Plain, "")
 	say(text.Dim, "What they say counts as your standing orders, for the judge of their calls too.")
