@@ -33,6 +33,8 @@ type shownStatus struct {
 	Sessions  shownCounts                `json:"sessions"`
 	Approvals []shownApproval            `json:"approvals"`
 	Plan      map[string]json.RawMessage `json:"plan"` // by provider
+
+	explicit bool // the line or the environment names a socket
 }
 
 type shownDaemon struct {
@@ -71,7 +73,7 @@ func (a *app) status(cmd *cobra.Command) error {
 	}
 	s := &shownStatus{
 		Daemon:    shownDaemon{Store: w.target.Store, Socket: w.target.Socket, Providers: []string{}, Approvers: []string{}, Missing: []string{}},
-		Approvals: []shownApproval{}, Plan: map[string]json.RawMessage{},
+		Approvals: []shownApproval{}, Plan: map[string]json.RawMessage{}, explicit: w.socket,
 	}
 	switch {
 	case errors.Is(err, protocol.DaemonUnavailable):
@@ -152,6 +154,11 @@ func counted(found []lead.Found, world *live.World) (n shownCounts) {
 func (a *app) sayStatus(s *shownStatus) {
 	d := &s.Daemon
 	line := func(name, value string) { a.say("%-10s %s", name, value) }
+	if !d.Running && s.explicit {
+		line("daemon", "none listens at the socket that is named, and none is started there; agent serve --socket starts one")
+		line("socket", d.Socket)
+		return
+	}
 	if !d.Running {
 		line("daemon", "does not run; sonny starts it when it is needed")
 		line("store", d.Store)

@@ -500,3 +500,18 @@ func TestCompletionAndHandingOver(t *testing.T) {
 	fails(t, h, 2, protocol.UsageError, "login", "other")
 	fails(t, h.With("AGENT_BOT=x", "AGENT_BOT_ID=1"), 1, protocol.InsideABot, "login", "chatgpt")
 }
+
+func TestStatusOfANamedSocket(t *testing.T) {
+	t.Parallel()
+	h := demo(t)
+	socket := h.Path("none.sock")
+	for _, run := range []*sonnytest.Home{h, h.With("AGENT_SOCKET=" + socket)} {
+		line := []string{"status"}
+		if run == h {
+			line = append(line, "--socket", socket)
+		}
+		if out := ok(t, run, line...); !strings.Contains(out, "none listens at the socket that is named") || !strings.Contains(out, socket) || strings.Contains(out, "when it is needed") {
+			t.Error(out)
+		}
+	}
+}

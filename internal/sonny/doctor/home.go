@@ -19,6 +19,8 @@ import (
 	"agent/internal/place"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/setup"
+
+	"golang.org/x/sys/unix"
 )
 
 func (d *Doctor) agentDir() string { return filepath.Join(d.o.Home, ".agent") }
@@ -47,6 +49,9 @@ func (d *Doctor) homeMode(context.Context) finding {
 	case info.Mode().Perm() != 0o700:
 		return failed(fmt.Sprintf("~/.agent has mode %04o", info.Mode().Perm()), "chmod 700 ~/.agent").
 			mend(mend{"make ~/.agent 0700?", func(context.Context) error { return place.MakePrivateDir(dir) }})
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return failed("~/.agent cannot be written: "+err.Error(), "no daemon starts and nothing is kept while that is so; make it writable")
 	}
 	return d.agentsDir()
 }

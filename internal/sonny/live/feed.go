@@ -30,6 +30,7 @@ type Note struct {
 type Lost struct {
 	Err     error
 	Stopped bool // the socket is gone: the daemon was ended, and a person starts it
+	Spent   bool // it died too often to be started again unasked: a person starts it
 }
 
 // Feed follows a daemon and tells what it hears. It is run by one goroutine.
@@ -71,11 +72,10 @@ func (f *Feed) Run(ctx context.Context, tell func(Note)) {
 		}
 		f.awaitEnd(ctx)
 		stopped := f.socketGone()
-		tell(Note{Lost: &Lost{Err: err, Stopped: stopped}})
-		if !stopped && f.mayRestart() {
-			if f.Start(ctx) == nil {
-				continue
-			}
+		restarts := !stopped && f.mayRestart()
+		tell(Note{Lost: &Lost{Err: err, Stopped: stopped, Spent: !stopped && !restarts && f.Start != nil}})
+		if restarts && f.Start(ctx) == nil {
+			continue
 		}
 		f.rest(ctx)
 	}

@@ -187,12 +187,14 @@ func TestFeed(t *testing.T) {
 		d.ready()
 		for range maxRestarts {
 			h.KillDaemon()
-			d.lost()
+			if l := d.lost(); l.Spent {
+				t.Errorf("%+v", l)
+			}
 			d.ready()
 		}
 		h.KillDaemon()
 		for range 3 {
-			if l := d.lost(); l.Stopped {
+			if l := d.lost(); l.Stopped || !l.Spent {
 				t.Errorf("%+v", l)
 			}
 		}
@@ -202,6 +204,12 @@ func TestFeed(t *testing.T) {
 		started(t, h)
 		if n := d.ready(); !n.Resumed {
 			t.Error("the follow does not go on")
+		}
+		h.KillDaemon()
+		d.lost()
+		d.wake <- struct{}{}
+		if n := d.ready(); !n.Resumed {
+			t.Error("the person's word does not start it")
 		}
 	})
 	t.Run("one that was ended stays ended until the person wakes the feed", func(t *testing.T) {

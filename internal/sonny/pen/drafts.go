@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"agent/internal/place"
@@ -194,9 +195,27 @@ func (d *Drafts) Sign() (hand string, _ *place.OwnerLock, err error) {
 	if err := place.MakePrivateDir(d.dir); err != nil {
 		return "", nil, err
 	}
-	hand = "hand_" + rand.Text()
-	lock, err := place.Lock(filepath.Join(d.dir, hand), handHeld)
+	d.sweep()
+	var lock *place.OwnerLock
+	for range 4 { // somebody who sweeps may hold a new one for a moment
+		hand = handPrefix + rand.Text()
+		if lock, err = place.Lock(filepath.Join(d.dir, hand), handHeld); err == nil {
+			break
+		}
+	}
 	return hand, lock, err
+}
+
+const handPrefix = "hand_"
+
+// sweep removes what is left of Sonnys that were killed.
+func (d *Drafts) sweep() {
+	entries, _ := os.ReadDir(d.dir) // what cannot be read is not swept
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), handPrefix) {
+			d.Lives(e.Name())
+		}
+	}
 }
 
 // Unsign ends a name that Sign gave.

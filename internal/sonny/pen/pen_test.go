@@ -292,6 +292,16 @@ func TestWhoseHandAMessageLeft(t *testing.T) {
 	if d.Lives("") || d.Lives("hand_other") {
 		t.Error("one that never was runs")
 	}
+	if _, killed, err := d.Sign(); err != nil {
+		t.Fatal(err)
+	} else {
+		killed.Close()
+	}
+	next, runs, err := d.Sign()
+	if left, _ := os.ReadDir(d.dir); err != nil || len(left) != 1 || left[0].Name() != next {
+		t.Errorf("the next one leaves what a killed one left: %v, %v", left, err)
+	}
+	d.Unsign(next, runs)
 	if left, _ := os.ReadDir(d.dir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -194,6 +194,7 @@ type App struct {
 	over        map[string]bool     // requests of flights that have landed
 	askedModels bool
 	deletes     map[string]bool // bots that are deleted from here
+	commanded   *commandLine    // the one at whose word things happen now; nil for none
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
@@ -349,12 +350,13 @@ func (a *App) soon() {
 // do runs something that takes time beside the loop. done is called in the loop with
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
+	of := a.commanded
 	a.running.Go(func() {
 		if a.o.Crashed != nil {
 			defer a.o.Crashed()
 		}
 		v, err := work(a.ctx)
-		a.later(func() { done(v, err) })
+		a.later(func() { a.within(of, func() { done(v, err) }) })
 	})
 }
 

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"strings"
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
@@ -13,6 +14,9 @@ type slashCommand struct {
 	name, args, does string
 	run              func(a *App, args string) error
 }
+
+// needs reports whether a command does nothing without what stands behind it.
+func (c *slashCommand) needs() bool { return c.args != "" && !strings.HasPrefix(c.args, "[") }
 
 // basics are the keys and commands that every screen has.
 var basics = feature{

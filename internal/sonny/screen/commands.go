@@ -9,6 +9,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/mention"
 	"agent/internal/sonny/screen/text"
@@ -143,14 +144,41 @@ func slash(prompt string) (string, bool) {
 	return prompt[1:], true
 }
 
-// runCommand runs the command that was typed. One that is unknown stays in the composer.
+// commandLine is a command as it was typed, while it is under way.
+type commandLine struct {
+	c     *composer
+	typed string
+}
+
+// runCommand runs the command that was typed. One that is unknown or refused stays in the
+// composer, and comes back there where that turns out later (sonny.md 10.2).
 func (a *App) runCommand() {
 	c := a.composing()
 	n := c.Editor().Changes()
 	c.running = true // it may take the composer off the screen
-	defer func() { c.running = false }()
+	a.commanded = &commandLine{c, c.Text()}
+	defer func() { c.running, a.commanded = false, nil }()
 	if a.command(strings.TrimPrefix(c.Text(), "/")) && c.Editor().Changes() == n {
 		c.Editor().Sent()
+	}
+}
+
+// retype gives an empty composer a text as if it was typed there, so that its first
+// character says what Enter does with it.
+func retype(e *edit.Editor, typed string) {
+	e.Type(typed[:1])
+	e.Type(typed[1:])
+}
+
+// within is what goes on at the word of a command, nil for none, later than its line. A
+// line that is refused by then comes back, unless something else is being written.
+func (a *App) within(of *commandLine, do func()) {
+	before, bad := a.commanded, a.notes.bad
+	a.commanded = of
+	do()
+	a.commanded = before
+	if of != nil && a.notes.bad > bad && of.c.Editor().Empty() && slices.Contains(a.writing(), of.c) {
+		retype(of.c.Editor(), of.typed)
 	}
 }
 
@@ -159,15 +187,22 @@ var laterCommands = []string{"goal", "goals", "triggers", "subscriptions", "comm
 
 // command runs what was typed after a slash. It reports whether that is done with.
 func (a *App) command(typed string) bool {
-	line, _, _ := strings.Cut(typed, "\n")
-	name, args, _ := strings.Cut(line, " ")
+	name, args := typed, ""
+	if end := strings.IndexAny(typed, " \n"); end >= 0 {
+		name, args = typed[:end], typed[end:]
+	}
 	if b := a.builtIn(name); b != nil {
 		var err error
 		if ofBots[name] {
 			err = a.goneHere()
 		}
-		if err == nil {
-			err = b.run(a, strings.TrimSpace(args))
+		args = strings.TrimSpace(args)
+		switch {
+		case err != nil:
+		case args == "" && b.needs():
+			err = protocol.Fail(protocol.UsageError, "/"+b.name+" "+b.args+": "+b.does)
+		default:
+			err = b.run(a, args)
 		}
 		if err != nil {
 			a.notes.fail(err)

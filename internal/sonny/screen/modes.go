@@ -23,7 +23,7 @@ var typedModes = feature{
 		if a.session == nil || strings.TrimSpace(brief) == "" {
 			return protocol.Fail(protocol.UsageError, "a lead starts it: /task NAME BRIEF")
 		}
-		return a.startTask(a.project()+"."+name, brief)
+		return a.startTask(a.project()+"."+name, brief, "/task "+args)
 	}}},
 	actions: map[string]func(*App){
 		"mode !": (*App).bang,
@@ -163,9 +163,9 @@ func (a *App) startTyped() {
 	}
 	m := messageOf(c.Editor().Draft())
 	a.gone(c, m)
-	if err := a.startTask(a.taskName(words), words); err != nil {
+	if err := a.startTask(a.taskName(words), words, "&"+words); err != nil {
 		a.notes.fail(err)
-		a.taskBack(a.session, words)
+		a.taskBack(a.session, "&"+words)
 	}
 }
 
@@ -177,15 +177,15 @@ type TaskPlan struct {
 	Do    func(ctx context.Context) error
 }
 
-// startTask starts a task under the lead on screen. What fails says so and gives the
-// brief back.
-func (a *App) startTask(bot, brief string) error {
+// startTask starts a task under the lead on screen. What fails says so and gives back
+// what was typed.
+func (a *App) startTask(bot, brief, typed string) error {
 	if a.o.PlanTask == nil {
 		return protocol.Fail(protocol.UsageError, "no tasks are started from here; ask the lead for one")
 	}
 	s := a.session
 	by, label := s.bot, strings.TrimPrefix(bot, a.project()+".")
-	f := a.takeOff(&flight{key: s.compose.keptAs, m: textMessage("&" + brief), stage: begins, way: pen.OnWay{
+	f := a.takeOff(&flight{key: s.compose.keptAs, m: textMessage(typed), stage: begins, way: pen.OnWay{
 		Request: "task_" + rand.Text(), Bot: bot, Makes: true,
 	}})
 	over := func() {
@@ -193,7 +193,7 @@ func (a *App) startTask(bot, brief string) error {
 		a.keepSoon(f.key)
 	}
 	back := func() {
-		a.taskBack(s, brief)
+		a.taskBack(s, typed)
 		over()
 	}
 	failed := func(err error) {
@@ -223,16 +223,15 @@ func (a *App) startTask(bot, brief string) error {
 	return nil
 }
 
-// taskBack gives a brief back as it was typed.
-func (a *App) taskBack(s *session, brief string) {
+// taskBack gives back what was typed to start a task.
+func (a *App) taskBack(s *session, typed string) {
 	s = a.nowOf(s)
 	e := s.compose.Editor()
 	if !a.shows(s) || !e.Empty() {
-		a.giveBack(s, textMessage(brief))
+		a.giveBack(s, textMessage(typed))
 		return
 	}
-	e.Type("&")
-	e.Type(brief)
+	retype(e, typed)
 }
 
 func (a *App) carryOut(plan *TaskPlan, over func(), failed func(error)) {

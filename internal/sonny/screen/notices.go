@@ -48,6 +48,7 @@ type notices struct {
 	now  func() time.Time
 	list []notice
 	told int // how many there were in all
+	bad  int // and of what went wrong
 }
 
 func (n *notices) say(line string) { n.add(notice{line: line}) }
@@ -59,6 +60,9 @@ func (n *notices) add(x notice) {
 	x.at = n.now()
 	n.list = append(n.list, x)
 	n.told++
+	if x.fail {
+		n.bad++
+	}
 	if len(n.list) > maxNotices {
 		n.list = n.list[len(n.list)-maxNotices:]
 	}

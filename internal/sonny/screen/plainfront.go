@@ -105,6 +105,8 @@ func (f *plainFront) sayLink(a *App) {
 		return
 	case down && a.lost.Stopped:
 		f.con.Print(plain.Notice + ": the daemon was stopped. Enter on an empty line starts it.")
+	case down && a.lost.Spent:
+		f.con.Print(plain.Notice + ": the daemon died again and again, and is not started unasked any more. Enter on an empty line starts it.")
 	case down:
 		f.con.Print(plain.Labelled(plain.Error, "disconnected: "+termsafe.OneLine(a.lost.Err.Error())+". trying again.")...)
 	default:

@@ -16,7 +16,7 @@ import (
 
 // searchCommands look for text in the transcript (sonny.md 11).
 var searchCommands = feature{
-	commands: []slashCommand{{"search", "TEXT", "find text in this transcript", func(a *App, args string) error { a.openSearch(args); return nil }}},
+	commands: []slashCommand{{"search", "[TEXT]", "find text in this transcript", func(a *App, args string) error { a.openSearch(args); return nil }}},
 	actions:  map[string]func(*App){"search": func(a *App) { a.openSearch("") }},
 }
 

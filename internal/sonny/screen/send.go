@@ -135,10 +135,11 @@ func (a *App) post(s *session, m message, d delivery) {
 	a.submit(s, req, m, steers)
 }
 
-// wakeDaemon starts a daemon that was ended, on the person's word. It reports whether
+// wakeDaemon starts a daemon that was ended, or that is not started unasked any more, on
+// the person's word. It reports whether
 // there was need.
 func (a *App) wakeDaemon() bool {
-	if a.lost == nil || !a.lost.Stopped {
+	if a.lost == nil || !a.lost.Stopped && !a.lost.Spent {
 		return false
 	}
 	select {

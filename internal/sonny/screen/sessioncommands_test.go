@@ -62,6 +62,9 @@ func TestCommandsOfTheSession(t *testing.T) {
 		if again, _ := os.ReadFile(at); string(again) != string(text) {
 			t.Error("it was written over")
 		}
+		s.WaitFor("› /export") // refused, it stays
+		s.Keys("C-u")
+		s.WaitGone("› /export")
 		send(s, "/export said --json")
 		s.WaitFor("written to ~/demo/said")
 		if lines, _ := os.ReadFile(h.Path("demo", "said")); !strings.HasPrefix(string(lines), `{"turn":`) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"agent/internal/place"
+	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
@@ -54,6 +55,7 @@ func (a *App) begin() {
 	keys := []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
 	do(a, func(context.Context) (kept, error) {
 		k := kept{found: map[string]pen.Kept{}}
+		_, _ = panes.All(a.o.Kept, "") // which removes those of screens that were killed
 		var failed error
 		k.hand, k.signed, failed = a.pen.drafts.Sign()
 		for _, key := range keys {

@@ -300,6 +300,8 @@ func (a *App) footer(w int) text.Line {
 	switch {
 	case a.lost != nil && a.lost.Stopped:
 		add(text.Fail, "daemon stopped · Enter starts it")
+	case a.lost != nil && a.lost.Spent:
+		add(text.Fail, "daemon died again and again · Enter starts it")
 	case a.lost != nil:
 		add(text.Fail, "disconnected: "+cells.OneLine(a.lost.Err.Error()))
 	case a.world.Paused != nil:
