@@ -71,9 +71,7 @@ func (a *App) send(d delivery) {
 	c := a.composing()
 	m := messageOf(c.Editor().Draft())
 	if m.empty() {
-		if a.at() == nil {
-			a.start.lookAgain(a)
-		} else if !a.openMarked() {
+		if a.at() != nil && !a.openMarked() {
 			a.resumeHeld()
 		}
 		return
