@@ -103,8 +103,6 @@ func (a *App) newCommand(string) error {
 		switch {
 		case err != nil:
 			st.failed = err
-		case a.start == st && a.o.Kind == lead.KindHome && a.world.Bot(lead.HomeBot) == nil:
-			a.openHome()
 		case a.start == st:
 			a.fillStart(page)
 		}
