@@ -159,6 +159,9 @@ func (a *App) command(typed string) bool {
 	line, _, _ := strings.Cut(typed, "\n")
 	name, args, _ := strings.Cut(line, " ")
 	if b := a.builtIn(name); b != nil {
+		if a.refusesGone(name) {
+			return false
+		}
 		err := b.run(a, strings.TrimSpace(args))
 		if err != nil {
 			a.notes.fail(err)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"agent/internal/place"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
@@ -44,20 +43,21 @@ type startScreen struct {
 // begin waits for the bots to be known, which decides what is opened (choose), and for
 // what was written on the folder's start screens.
 func (a *App) begin() {
-	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort, asked: a.o.Fresh}
+	a.start = a.newStart()
+	a.start.asked = a.o.Fresh
 	type kept struct {
-		found  map[string]pen.Kept
-		hand   string
-		signed *place.OwnerLock
+		found map[string]pen.Kept
+		hand  string
 	}
 	keys := []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
 	do(a, func(context.Context) (kept, error) {
 		k := kept{found: map[string]pen.Kept{}}
 		var failed error
-		k.hand, k.signed, failed = a.pen.drafts.Sign()
+		k.hand, failed = a.pen.drafts.Sign()
 		for _, key := range keys {
-			written, err := a.pen.drafts.Load(key)
+			written, marks, err := a.pen.drafts.Left(key)
 			if failed = errors.Join(failed, err); !written.Empty() {
+				written.Took = append(written.Took, marks...)
 				k.found[key] = written
 			}
 		}
@@ -66,11 +66,16 @@ func (a *App) begin() {
 		if err != nil {
 			a.cannotKeep("the draft", err)
 		}
-		a.keeping.hand, a.keeping.signed = k.hand, k.signed
+		a.keeping.hand = k.hand
 		maps.Copy(a.keeping.kept, k.found)
 		a.startsRead = true
 		a.choose()
 	})
+}
+
+// newStart is a start screen of which nothing is filled in.
+func (a *App) newStart() *startScreen {
+	return &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
 }
 
 // choose opens the folder's newest lead, or fills the start screen in, when all that it
