@@ -358,10 +358,8 @@ func handIn(path string) string {
 
 // makeFolder makes a folder of Sonny's folder, and that one too where it was taken away.
 func makeFolder(dir string) error {
-	if _, err := os.Stat(filepath.Dir(dir)); errors.Is(err, fs.ErrNotExist) {
-		if err := place.MakePrivateDir(filepath.Dir(dir)); err != nil {
-			return err
-		}
+	if err := place.Remake(filepath.Dir(dir)); err != nil {
+		return err
 	}
 	return place.MakePrivateDir(dir)
 }

@@ -1,6 +1,7 @@
 package screen_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -74,5 +75,38 @@ func TestTwoSonnysOnOneBot(t *testing.T) {
 		turnOf(one, func() { one.Keys("Enter") })
 		h.Until("no draft of it", func() bool { return drafted(h, "say: ONE")+drafted(h, "say: TWO") == 0 })
 		holds(one, "")
+	})
+}
+
+func TestSonnysFolderIsTakenAway(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := idle(h, dir)
+	if err := os.RemoveAll(h.Path(".agent", "sonny")); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("it is made anew, and a draft is kept over a kill", func(t *testing.T) {
+		s.Type("say: after it was gone")
+		draftSaved(h, "say: after it was gone")
+		s.Kill()
+		s = open(h, dir)
+		holds(s, "say: after it was gone")
+	})
+
+	t.Run("a new lead is made", func(t *testing.T) {
+		s.Keys("C-u")
+		holds(s, "")
+		s.Keys("C-x", "n")
+		s.WaitFor("demo.lead-2")
+		if err := os.RemoveAll(h.Path(".agent", "sonny")); err != nil {
+			t.Fatal(err)
+		}
+		turnOf(s, func() { send(s, "say: of the new lead") })
+		for _, name := range []string{"sessions.json", "history"} {
+			if _, err := os.Stat(h.Path(".agent", "sonny", name)); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 }

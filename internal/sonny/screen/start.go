@@ -199,11 +199,32 @@ func (a *App) follow() {
 	}
 }
 
+// readStart fills a start screen in by the settings as they are now. What keeps them from
+// being read is said, and looked at again when Enter is pressed.
+func (a *App) readStart(st *startScreen) {
+	st.failed = nil
+	a.readSettings(func(_ bool, err error) {
+		var page *lead.Page
+		if err == nil {
+			page, _, err = a.o.Book.Read()
+		}
+		switch {
+		case err != nil:
+			st.failed, st.due = err, false
+		case a.start != st:
+		case a.o.Kind == lead.KindHome:
+			a.openHome()
+		default:
+			a.fillStart(page)
+		}
+	})
+}
+
 // fillStart fills in what a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
 	if err := a.nameLead(page); err != nil {
-		st.failed = err
+		st.failed, st.due = err, false
 		return
 	}
 	a.readParts(st.project)
@@ -320,6 +341,9 @@ func (st *startScreen) send(a *App, m message) {
 	}
 	if st.lead == "" { // it is still looked for
 		st.due = true
+		if st.failed != nil {
+			a.readStart(st)
+		}
 		return
 	}
 	a.saveDraft(&st.compose)

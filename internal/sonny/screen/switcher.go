@@ -99,18 +99,7 @@ func (a *App) newCommand(string) error {
 	}
 	a.closeSide()
 	a.session, a.start = nil, st
-	a.readSettings(func(_ bool, err error) {
-		var page *lead.Page
-		if err == nil {
-			page, _, err = a.o.Book.Read()
-		}
-		switch {
-		case err != nil:
-			st.failed = err
-		case a.start == st:
-			a.fillStart(page)
-		}
-	})
+	a.readStart(st)
 	return nil
 }
 
