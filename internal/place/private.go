@@ -123,6 +123,15 @@ func MakePrivateDir(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
+// Remake makes a private folder that was taken away since the program began, so that what
+// is kept in it goes on being kept. One that is there stays as it is.
+func Remake(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return MakePrivateDir(dir)
+}
+
 // MakeOwnDir makes a folder 0700 whatever the umask; the parent must exist. One
 // that exists keeps its mode and must be a real folder of the caller's own.
 func MakeOwnDir(dir string) error {

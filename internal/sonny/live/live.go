@@ -144,6 +144,7 @@ type World struct {
 	byName map[string]*Bot
 	told   map[string]bool // bots that events spoke of before their record was read
 	gone   map[int64]bool
+	old    map[int64]bool // bots that the listing under way has not told of; nil: there is none
 }
 
 // New is a world of which nothing is known yet.
@@ -224,6 +225,7 @@ func (w *World) Put(record protocol.Bot) *Bot {
 // stays deleted.
 func (w *World) Page(records []protocol.Bot) {
 	for _, record := range records {
+		delete(w.old, record.ID)
 		b := w.place(record)
 		if b == nil {
 			continue
@@ -235,6 +237,28 @@ func (w *World) Page(records []protocol.Bot) {
 			b.runs(record.RunningTurn, w.now())
 		}
 	}
+}
+
+// Relist is called where a follow goes on over another connection, before its listing:
+// what was deleted meanwhile is told by no event. Listed, when the listing is whole, drops
+// the bots that it did not tell of.
+func (w *World) Relist() {
+	w.old = map[int64]bool{}
+	for _, b := range w.byName {
+		if b.Record.ID != 0 {
+			w.old[b.Record.ID] = true
+		}
+	}
+}
+
+// Listed is explained at Relist.
+func (w *World) Listed() {
+	for _, b := range maps.Clone(w.byName) {
+		if w.old[b.Record.ID] {
+			w.drop(b.Record.Name)
+		}
+	}
+	w.old = nil
 }
 
 // place is where a record belongs; nil for a bot that is gone.

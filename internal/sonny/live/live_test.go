@@ -202,6 +202,28 @@ func TestRecordsAndEventsMeet(t *testing.T) {
 	}
 }
 
+func TestWhatWasDeletedWhileNobodyFollowed(t *testing.T) {
+	t.Parallel()
+	d := newTold(t)
+	d.Page([]protocol.Bot{{Name: "demo.lead", ID: 1}, {Name: "demo.stays", ID: 2}, {Name: "demo.anew", ID: 3}})
+	d.Relist()
+	d.Put(protocol.Bot{Name: "demo.meanwhile", ID: 4})
+	d.Page([]protocol.Bot{{Name: "demo.anew", ID: 5}})
+	if d.bot() == nil {
+		t.Error("it is gone before the listing is whole")
+	}
+	d.Page([]protocol.Bot{{Name: "demo.stays", ID: 2}})
+	d.Listed()
+	if d.bot() != nil {
+		t.Error("it is there still")
+	}
+	for name, id := range map[string]int64{"demo.stays": 2, "demo.anew": 5, "demo.meanwhile": 4} {
+		if b := d.Bot(name); b == nil || b.Record.ID != id {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
 func TestABotThatEventsBear(t *testing.T) {
 	t.Parallel()
 	d := newTold(t)

@@ -1,6 +1,7 @@
 package pen
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"agent/internal/place"
 	"agent/internal/sonny/screen/edit"
@@ -34,10 +36,13 @@ type Kept struct {
 	Edited *Edited      `json:"edited,omitempty"`
 	Way    []OnWay      `json:"way,omitempty"` // in the order in which they were sent
 
-	// Mark names what is written on a start screen; Took is the mark of the start screen
-	// whose text was taken over into this one. While both are kept it counts once.
-	Mark string `json:"mark,omitempty"`
-	Took string `json:"took,omitempty"`
+	// Mark names what is written in a composer; Took are the marks of the start screens whose
+	// text was taken over into this one. While both are kept it counts once.
+	Mark string   `json:"mark,omitempty"`
+	Took []string `json:"taken,omitempty"`
+	// Pieces are the marks of the files of other Sonnys that this one has what they held of.
+	// They are the files' alone.
+	Pieces []string `json:"pieces,omitempty"`
 }
 
 // Edited says that the draft is a message which was taken out of line to be changed.
@@ -65,26 +70,68 @@ type OnWay struct {
 
 // Empty reports whether there is nothing to keep.
 func (k Kept) Empty() bool {
-	return k.Draft.Empty() && len(k.Stash) == 0 && len(k.Held) == 0 && k.Edited == nil && len(k.Way) == 0 && k.Took == ""
+	return k.Draft.Empty() && len(k.Stash) == 0 && len(k.Held) == 0 && k.Edited == nil && len(k.Way) == 0 && len(k.Took) == 0
+}
+
+// Settled is k without a message of the line that is being changed: that one, as it is
+// now, and those that waited for it are held, and the draft is what was written before.
+func (k Kept) Settled() Kept {
+	e := k.Edited
+	if e == nil {
+		return k
+	}
+	changed := k.Draft
+	if changed.Empty() {
+		changed = e.Was
+	}
+	k.Held = append(append(slices.Clone(k.Held), changed), e.After...)
+	k.Draft, k.Edited = e.Before, nil
+	return k
 }
 
 // With is what is kept of a bot with what was written for it on a start screen, once,
 // however often the two are read.
 func (k Kept) With(start Kept) Kept {
-	if start.Empty() || start.Mark != "" && start.Mark == k.Took {
+	taken := func(mark string) bool { return slices.Contains(k.Took, mark) }
+	marks := start.Took
+	if start.Mark != "" {
+		marks = []string{start.Mark}
+	}
+	if len(marks) > 0 && !slices.ContainsFunc(marks, func(m string) bool { return !taken(m) }) {
 		return k
 	}
-	k.Took = start.Mark
-	if k.Edited != nil {
-		edited := *k.Edited
-		edited.Before = start.Draft.After(edited.Before)
-		k.Edited = &edited
-	} else {
-		k.Draft = start.Draft.After(k.Draft)
+	return k.Join(start)
+}
+
+// Join is what is kept with what another composer held behind it. Of two messages of the
+// line that are being changed the other one is held.
+func (k Kept) Join(other Kept) Kept {
+	if other.Empty() {
+		return k
 	}
-	k.Stash = append(slices.Clone(start.Stash), k.Stash...)
+	k.Took = slices.Clone(k.Took)
+	for _, mark := range append([]string{other.Mark}, other.Took...) {
+		if mark != "" && !slices.Contains(k.Took, mark) {
+			k.Took = append(k.Took, mark)
+		}
+	}
+	switch {
+	case k.Edited != nil:
+		other = other.Settled()
+		edited := *k.Edited
+		edited.Before = other.Draft.After(edited.Before)
+		k.Edited = &edited
+	case other.Edited != nil:
+		edited := *other.Edited
+		edited.Before = edited.Before.After(k.Draft)
+		k.Edited, k.Draft = &edited, other.Draft
+	default:
+		k.Draft = other.Draft.After(k.Draft)
+	}
+	k.Stash = append(slices.Clone(other.Stash), k.Stash...)
+	k.Held = append(slices.Clone(k.Held), other.Held...)
 	k.Way = slices.Clone(k.Way)
-	for _, w := range start.Way {
+	for _, w := range other.Way {
 		if !slices.ContainsFunc(k.Way, func(o OnWay) bool { return o.Request == w.Request }) {
 			k.Way = append(k.Way, w)
 		}
@@ -92,17 +139,26 @@ func (k Kept) With(start Kept) Kept {
 	return k
 }
 
-// Drafts are the composers' texts, a file each. Its methods may be called at once.
+// Drafts are the composers' texts. Each Sonny that runs has a file of its own for each of
+// them, which bears its hand (Sign): so that of two that write for one bot none writes over
+// the other. What a Sonny left that has ended is given to the next that asks (Left). Its
+// methods may be called at once.
 type Drafts struct {
 	dir string
 
 	mu    sync.Mutex
-	saved map[string]int // the newest change that was written, by key
+	hand  string
+	lock  *place.OwnerLock
+	saved map[string]int     // the newest change that was written, by key
+	given map[string][]given // what Left gave and no file of this Sonny's own holds yet, by key
 }
+
+// given is a file that another Sonny left, claimed by this one.
+type given struct{ path, mark string }
 
 // DraftsIn are the drafts in Sonny's folder, ~/.agent/sonny.
 func DraftsIn(dir string) *Drafts {
-	return &Drafts{dir: filepath.Join(dir, "drafts"), saved: map[string]int{}}
+	return &Drafts{dir: filepath.Join(dir, "drafts"), saved: map[string]int{}, given: map[string][]given{}}
 }
 
 // OfBot is the key of a bot's draft.
@@ -114,10 +170,14 @@ func OfFolder(path string) string { return "folder " + path }
 // OfNewLead is the key of a draft for a lead beside those that a folder has.
 func OfNewLead(path string) string { return "new lead " + path }
 
-func (d *Drafts) path(key string) string {
+// stem begins the names of the files of a key.
+func (d *Drafts) stem(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(d.dir, hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(d.dir, hex.EncodeToString(sum[:16]))
 }
+
+// own is this Sonny's file.
+func (d *Drafts) own(key string) string { return d.stem(key) + "." + d.hand + ".json" }
 
 // Save keeps what a composer holds after its nth change; an empty one leaves no file. A
 // save that comes after one of a later change does nothing.
@@ -127,21 +187,39 @@ func (d *Drafts) Save(key string, n int, k Kept) error {
 	if n <= d.saved[key] {
 		return nil
 	}
-	if err := d.write(d.path(key), k); err != nil {
+	if err := d.write(key, k); err != nil {
 		return err
 	}
 	d.saved[key] = n
 	return nil
 }
 
-func (d *Drafts) write(path string, k Kept) error {
+// write writes the file, and then removes those that it has what they held of.
+func (d *Drafts) write(key string, k Kept) error {
+	took := d.given[key]
 	if k.Empty() {
-		err := os.Remove(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if err := remove(took); err != nil {
+			return err
 		}
+		delete(d.given, key)
+		return remove([]given{{path: d.own(key)}})
+	}
+	k.Pieces = nil
+	for _, g := range took {
+		k.Pieces = append(k.Pieces, g.mark)
+	}
+	if err := d.put(key, k); err != nil {
 		return err
 	}
+	if err := remove(took); err != nil {
+		return err
+	}
+	delete(d.given, key)
+	return nil
+}
+
+// put writes the file of this Sonny's own.
+func (d *Drafts) put(key string, k Kept) error {
 	data, err := json.Marshal(k)
 	if err != nil {
 		return err
@@ -149,28 +227,141 @@ func (d *Drafts) write(path string, k Kept) error {
 	if len(data) > maxDraft {
 		return fmt.Errorf("the draft would take %d MiB, more than the %d that are kept", len(data)>>20, maxDraft>>20)
 	}
-	if err := place.MakePrivateDir(d.dir); err != nil {
+	if err := d.sign(); err != nil {
 		return err
 	}
-	if err := place.WritePrivate(path, data); err != nil {
+	if err := place.WritePrivate(d.own(key), data); err != nil {
 		return err
 	}
 	return keepNewest(d.dir, maxDrafts)
 }
 
-// Load is what was kept; empty where nothing was.
-func (d *Drafts) Load(key string) (k Kept, err error) {
-	data, _, err := place.ReadOwn(d.path(key), maxDraft)
-	if errors.Is(err, fs.ErrNotExist) {
-		return k, nil
+func remove(files []given) error {
+	for _, f := range files {
+		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
+	return nil
+}
+
+// Load is what this Sonny has kept; empty where that is nothing.
+func (d *Drafts) Load(key string) (Kept, error) {
+	d.mu.Lock()
+	path := d.own(key)
+	d.mu.Unlock()
+	k, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Kept{}, nil
+	}
+	return k, err
+}
+
+func read(path string) (k Kept, err error) {
+	data, _, err := place.ReadOwn(path, maxDraft)
 	if err != nil {
 		return k, err
 	}
 	if err := json.Unmarshal(data, &k); err != nil {
-		return Kept{}, fmt.Errorf("%s: %w; it holds a draft that cannot be read, and is replaced by the next", d.path(key), err)
+		aside := path + ".broken"
+		return Kept{}, errors.Join(fmt.Errorf("%s: %w; it holds a draft that cannot be read, and is %s from now on", path, err, aside), os.Rename(path, aside))
 	}
 	return k, nil
+}
+
+// Left is what Sonnys that have ended left of a key, the oldest first, and the marks of
+// their files. It is this one's from then on: its next Save is to hold it, and no other
+// Sonny is given it while this one runs. The error is of what could not be read.
+func (d *Drafts) Left(key string) (left Kept, marks []string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lock, err := place.LockDir(d.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Kept{}, nil, nil
+	}
+	if err != nil {
+		return Kept{}, nil, err
+	}
+	defer lock.Close()
+	return d.claim(key)
+}
+
+// claim makes the files of Sonnys that have ended this one's.
+func (d *Drafts) claim(key string) (left Kept, marks []string, failed error) {
+	files, pieces, failed := d.ended(key)
+	for _, f := range files {
+		if slices.Contains(pieces, f.mark) { // another of them has what it held
+			failed = errors.Join(failed, remove([]given{f.given}))
+		}
+	}
+	for _, f := range files {
+		if slices.Contains(pieces, f.mark) {
+			continue
+		}
+		mine := fmt.Sprintf("%s.%s.%s.json", d.stem(key), d.hand, rand.Text())
+		if err := os.Rename(f.path, mine); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		d.given[key] = append(d.given[key], given{mine, f.mark})
+		marks = append(marks, f.mark)
+		f.kept.Mark = "" // it is no start screen's here
+		left = left.Join(f.kept)
+	}
+	return left, marks, failed
+}
+
+// leftFile is a file that a Sonny left.
+type leftFile struct {
+	given
+	kept Kept
+	at   time.Time
+}
+
+// ended reads the files of a key that are of no Sonny that runs, the oldest first, and the
+// marks of those of which others hold everything. A file without a mark has its name's.
+func (d *Drafts) ended(key string) (files []leftFile, pieces []string, failed error) {
+	paths, err := filepath.Glob(d.stem(key) + "*.json")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, path := range paths {
+		hand := handIn(path)
+		if hand == d.hand && hand != "" || d.Lives(hand) {
+			continue
+		}
+		info, err := os.Lstat(path)
+		if err == nil {
+			var k Kept
+			if k, err = read(path); err == nil {
+				files = append(files, leftFile{given{path, cmp.Or(k.Mark, filepath.Base(path))}, k, info.ModTime()})
+				pieces = append(pieces, k.Pieces...)
+			}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	slices.SortStableFunc(files, func(x, y leftFile) int { return x.at.Compare(y.at) })
+	return files, pieces, failed
+}
+
+// handIn is the hand that a file's name bears; "" for none.
+func handIn(path string) string {
+	_, rest, _ := strings.Cut(filepath.Base(path), ".")
+	hand, _, _ := strings.Cut(rest, ".")
+	if !strings.HasPrefix(hand, "hand_") {
+		return ""
+	}
+	return hand
+}
+
+// makeFolder makes a folder of Sonny's folder, and that one too where it was taken away.
+func makeFolder(dir string) error {
+	if err := place.Remake(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return place.MakePrivateDir(dir)
 }
 
 // Unbegun is the path of the file that says that a command of the person's has not begun.
@@ -180,7 +371,7 @@ func (d *Drafts) Unbegun(request string) string { return filepath.Join(d.dir, re
 
 // MarkUnbegun makes that file.
 func (d *Drafts) MarkUnbegun(path string) error {
-	if err := place.MakePrivateDir(d.dir); err != nil {
+	if err := makeFolder(d.dir); err != nil {
 		return err
 	}
 	return place.CreatePrivate(path, nil)
@@ -190,23 +381,14 @@ func (d *Drafts) MarkUnbegun(path string) error {
 const handHeld = "hand_held"
 
 // Sign gives the Sonny at hand a name that others know to live as long as its process
-// does, or until the lock is closed.
-func (d *Drafts) Sign() (hand string, _ *place.OwnerLock, err error) {
-	if err := place.MakePrivateDir(d.dir); err != nil {
-		return "", nil, err
-	}
+// does, or until Unsign. It comes before what is saved and what is given.
+func (d *Drafts) Sign() (hand string, err error) {
 	d.sweep()
-	var lock *place.OwnerLock
-	for range 4 { // somebody who sweeps may hold a new one for a moment
-		hand = handPrefix + rand.Text()
-		if lock, err = place.Lock(filepath.Join(d.dir, hand), handHeld); err == nil {
-			break
-		}
-	}
-	return hand, lock, err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hand = handPrefix + rand.Text()
+	return d.hand, d.sign()
 }
-
-const handPrefix = "hand_"
 
 // sweep removes what is left of Sonnys that were killed.
 func (d *Drafts) sweep() {
@@ -218,10 +400,37 @@ func (d *Drafts) sweep() {
 	}
 }
 
-// Unsign ends a name that Sign gave.
-func (d *Drafts) Unsign(hand string, lock *place.OwnerLock) {
-	_ = os.Remove(filepath.Join(d.dir, hand))
-	lock.Close()
+const handPrefix = "hand_"
+
+// sign sees to it that the name stands in the folder, which may have been taken away.
+func (d *Drafts) sign() error {
+	if err := makeFolder(d.dir); err != nil {
+		return err
+	}
+	path := filepath.Join(d.dir, d.hand)
+	if _, err := os.Lstat(path); d.hand == "" || d.lock != nil && err == nil {
+		return nil
+	}
+	lock, err := place.Lock(path, handHeld)
+	if err != nil {
+		return err
+	}
+	if d.lock != nil {
+		d.lock.Close()
+	}
+	d.lock = lock
+	return nil
+}
+
+// Unsign ends the name that Sign gave: what is saved is the next Sonny's.
+func (d *Drafts) Unsign() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lock != nil {
+		_ = os.Remove(filepath.Join(d.dir, d.hand))
+		d.lock.Close()
+		d.lock = nil
+	}
 }
 
 // Lives reports whether the Sonny of a name runs. What is left of one that does not is

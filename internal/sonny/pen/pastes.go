@@ -20,7 +20,7 @@ func Scratch(dir string) string { return filepath.Join(dir, "scratch") }
 // a message can name it.
 func SavePaste(dir, text string, at time.Time) (string, error) {
 	dir = filepath.Join(dir, "pastes")
-	if err := place.MakePrivateDir(dir); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, at.Format("2006-01-02-150405-")+rand.Text()[:6]+".txt")

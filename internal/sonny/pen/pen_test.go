@@ -74,9 +74,35 @@ func TestHistoryIsNotALink(t *testing.T) {
 	}
 }
 
+// signed are the drafts of a Sonny that runs.
+func signed(t *testing.T, dir string) *Drafts {
+	t.Helper()
+	d := DraftsIn(dir)
+	if _, err := d.Sign(); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// ends ends a Sonny as a kill does: its name stays, and nobody holds it.
+func ends(d *Drafts) { d.lock.Close() }
+
+func draftFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "drafts", "*.json*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// words are what a draft says.
+func words(d edit.Draft) string { text, _ := d.Message(); return text }
+
 func TestDrafts(t *testing.T) {
 	dir := t.TempDir()
-	d := DraftsIn(dir)
+	d := signed(t, dir)
+	defer d.Unsign()
 	e := edit.New()
 	e.Type("half a ")
 	e.AddChip(edit.Chip{Kind: edit.PasteChip, Label: "[pasted 84 lines]", Text: "all of it"})
@@ -88,7 +114,7 @@ func TestDrafts(t *testing.T) {
 	if err := d.Save(key, 1, Kept{}); err != nil {
 		t.Fatal(err)
 	}
-	k, err := DraftsIn(dir).Load(key)
+	k, err := d.Load(key)
 	if text, _ := k.Draft.Message(); err != nil || text != "half a all of it" || len(k.Stash) != 1 {
 		t.Errorf("%+v, %v", k, err)
 	}
@@ -98,8 +124,164 @@ func TestDrafts(t *testing.T) {
 	if err := d.Save(key, 3, Kept{}); err != nil {
 		t.Fatal(err)
 	}
-	if left, _ := os.ReadDir(filepath.Join(dir, "drafts")); len(left) != 0 {
+	if left := draftFiles(t, dir); len(left) != 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+func TestTwoSonnysWriteForOneBot(t *testing.T) {
+	key := OfBot("store", 7)
+	save := func(t *testing.T, d *Drafts, n int, k Kept) {
+		t.Helper()
+		if err := d.Save(key, n, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leaves := func(t *testing.T, d *Drafts) Kept {
+		t.Helper()
+		k, _, err := d.Left(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	two := func(t *testing.T) (dir string, one, other *Drafts) {
+		dir = t.TempDir()
+		one, other = signed(t, dir), signed(t, dir)
+		save(t, one, 1, Kept{Draft: edit.Text("ONE"), Mark: "m1", Held: []edit.Draft{edit.Text("held")}})
+		past := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(one.own(key), past, past); err != nil {
+			t.Fatal(err)
+		}
+		save(t, other, 1, Kept{Draft: edit.Text("TWO"), Mark: "m2"})
+		return dir, one, other
+	}
+
+	t.Run("each has its own, and a third one nothing of theirs", func(t *testing.T) {
+		dir, one, other := two(t)
+		if k, err := one.Load(key); err != nil || words(k.Draft) != "ONE" {
+			t.Errorf("the one has %+v, %v", k, err)
+		}
+		if k, err := other.Load(key); err != nil || words(k.Draft) != "TWO" {
+			t.Errorf("the other has %+v, %v", k, err)
+		}
+		if k := leaves(t, signed(t, dir)); !k.Empty() {
+			t.Errorf("the third has %+v", k)
+		}
+	})
+
+	t.Run("what both left is the next one's, all of it and once", func(t *testing.T) {
+		dir, one, other := two(t)
+		ends(one)
+		other.Unsign()
+		next := signed(t, dir)
+		got := leaves(t, next)
+		if words(got.Draft) != "ONE\nTWO" || len(got.Held) != 1 {
+			t.Errorf("given %+v", got)
+		}
+		if again := leaves(t, next); !again.Empty() {
+			t.Errorf("given twice: %+v", again)
+		}
+		if another := leaves(t, signed(t, dir)); !another.Empty() {
+			t.Errorf("given to another, too: %+v", another)
+		}
+		save(t, next, 1, got)
+		if files := draftFiles(t, dir); !slices.Equal(files, []string{next.own(key)}) {
+			t.Errorf("files: %v", files)
+		}
+		save(t, next, 2, Kept{})
+		if files := draftFiles(t, dir); len(files) != 0 {
+			t.Errorf("files: %v", files)
+		}
+	})
+
+	t.Run("what was given and not saved is given again", func(t *testing.T) {
+		dir, one, other := two(t)
+		ends(one)
+		ends(other)
+		next := signed(t, dir)
+		leaves(t, next)
+		ends(next)
+		if k := leaves(t, signed(t, dir)); words(k.Draft) != "ONE\nTWO" {
+			t.Errorf("given %+v", k)
+		}
+	})
+
+	t.Run("what was saved when Sonny was killed before it removed the others' comes once", func(t *testing.T) {
+		dir, one, other := two(t)
+		ends(one)
+		ends(other)
+		next := signed(t, dir)
+		got := leaves(t, next)
+		got.Pieces, got.Mark = []string{"m1", "m2"}, "m3"
+		if err := next.put(key, got); err != nil {
+			t.Fatal(err)
+		}
+		ends(next)
+		if k := leaves(t, signed(t, dir)); words(k.Draft) != "ONE\nTWO" {
+			t.Errorf("given %+v", k)
+		}
+		if files := draftFiles(t, dir); len(files) != 1 {
+			t.Errorf("files: %v", files)
+		}
+	})
+
+	t.Run("what a Sonny wrote that knew one file for all is given too", func(t *testing.T) {
+		dir := t.TempDir()
+		d := signed(t, dir)
+		if err := os.WriteFile(d.stem(key)+".json", []byte(`{"draft":{"parts":[{"text":"before"}]}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if k := leaves(t, d); words(k.Draft) != "before" {
+			t.Errorf("given %+v", k)
+		}
+	})
+
+	t.Run("what cannot be read is put aside and said once", func(t *testing.T) {
+		dir := t.TempDir()
+		d := signed(t, dir)
+		path := d.stem(key) + ".json"
+		if err := os.WriteFile(path, []byte(`{`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := d.Left(key); err == nil || !strings.Contains(err.Error(), path+".broken") {
+			t.Errorf("error %v", err)
+		}
+		if _, _, err := d.Left(key); err != nil {
+			t.Errorf("again: %v", err)
+		}
+	})
+
+	t.Run("where its folder is taken away it is made anew, and the Sonny lives in it", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "sonny")
+		d := signed(t, dir)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		save(t, d, 1, Kept{Draft: edit.Text("after")})
+		next := signed(t, dir)
+		if k := leaves(t, next); !k.Empty() {
+			t.Errorf("another was given %+v", k)
+		}
+		ends(d)
+		if k := leaves(t, next); words(k.Draft) != "after" {
+			t.Errorf("given %+v", k)
+		}
+	})
+}
+
+func TestOfTwoMessagesThatAreChangedOneIsHeld(t *testing.T) {
+	one := Kept{Draft: edit.Text("first, changed"), Edited: &Edited{Number: 1, Was: edit.Text("first"), Before: edit.Text("draft")}}
+	other := Kept{Draft: edit.Text("second, changed"), Edited: &Edited{Number: 2, Was: edit.Text("second"), After: []edit.Draft{edit.Text("third")}, Before: edit.Text("another")}}
+	k := one.Join(other)
+	if words(k.Draft) != "first, changed" || k.Edited == nil || words(k.Edited.Before) != "draft\nanother" {
+		t.Errorf("changed: %+v", k)
+	}
+	if len(k.Held) != 2 || words(k.Held[0]) != "second, changed" || words(k.Held[1]) != "third" {
+		t.Errorf("held: %+v", k.Held)
+	}
+	if k = (Kept{Draft: edit.Text("own")}).Join(other); k.Edited == nil || words(k.Draft) != "second, changed" || words(k.Edited.Before) != "own\nanother" {
+		t.Errorf("beside a draft: %+v, %+v", k, k.Edited)
 	}
 }
 
@@ -227,19 +409,19 @@ func TestWhatWasWrittenOnAStartScreenComesOnce(t *testing.T) {
 		want       Kept
 	}{
 		{"nothing was written", Kept{Draft: edit.Text("own")}, Kept{Mark: "m"}, Kept{Draft: edit.Text("own")}},
-		{"the bot has nothing", Kept{}, start, Kept{Draft: start.Draft, Stash: start.Stash, Way: start.Way, Took: "m"}},
+		{"the bot has nothing", Kept{}, start, Kept{Draft: start.Draft, Stash: start.Stash, Way: start.Way, Took: []string{"m"}}},
 		{
 			"it comes after the bot's own, and a message on its way once",
 			Kept{Draft: edit.Text("own"), Way: way("r2", "r3")},
 			start,
-			Kept{Draft: edit.Text("own\nnew"), Stash: start.Stash, Way: way("r2", "r3", "r1"), Took: "m"},
+			Kept{Draft: edit.Text("own\nnew"), Stash: start.Stash, Way: way("r2", "r3", "r1"), Took: []string{"m"}},
 		},
-		{"it was taken over already", Kept{Draft: edit.Text("new"), Took: "m"}, start, Kept{Draft: edit.Text("new"), Took: "m"}},
+		{"it was taken over already", Kept{Draft: edit.Text("new"), Took: []string{"m"}}, start, Kept{Draft: edit.Text("new"), Took: []string{"m"}}},
 		{
 			"what is edited stays apart",
 			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before")}},
 			Kept{Draft: edit.Text("new"), Mark: "m"},
-			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before\nnew")}, Took: "m"},
+			Kept{Draft: edit.Text("edited"), Edited: &Edited{Before: edit.Text("before\nnew")}, Took: []string{"m"}},
 		},
 	} {
 		got := row.own.With(row.start)
@@ -275,33 +457,27 @@ func TestACommandBeginsOnce(t *testing.T) {
 }
 
 func TestWhoseHandAMessageLeft(t *testing.T) {
-	d := DraftsIn(t.TempDir())
-	hand, lock, err := d.Sign()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !d.Lives(hand) {
+	dir := t.TempDir()
+	one, d := signed(t, dir), DraftsIn(dir)
+	if !d.Lives(one.hand) {
 		t.Error("a Sonny that runs does not")
 	}
-	lock.Close() // as the end of its process does
+	ends(one) // as the end of its process does
 	for range 2 {
-		if d.Lives(hand) {
+		if d.Lives(one.hand) {
 			t.Error("a Sonny that was killed runs")
 		}
 	}
 	if d.Lives("") || d.Lives("hand_other") {
 		t.Error("one that never was runs")
 	}
-	if _, killed, err := d.Sign(); err != nil {
-		t.Fatal(err)
-	} else {
-		killed.Close()
-	}
-	next, runs, err := d.Sign()
+	killed := signed(t, dir)
+	ends(killed)
+	next, err := d.Sign()
 	if left, _ := os.ReadDir(d.dir); err != nil || len(left) != 1 || left[0].Name() != next {
 		t.Errorf("the next one leaves what a killed one left: %v, %v", left, err)
 	}
-	d.Unsign(next, runs)
+	d.Unsign()
 	if left, _ := os.ReadDir(d.dir); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}

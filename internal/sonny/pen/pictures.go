@@ -159,7 +159,7 @@ func (p *Pictures) keep(data []byte, name string) (*Picture, error) {
 		}
 	}
 	out.Bytes = len(data)
-	if err := place.MakePrivateDir(p.dir); err != nil {
+	if err := makeFolder(p.dir); err != nil {
 		return nil, err
 	}
 	out.Path = filepath.Join(p.dir, rand.Text()+"."+kind)

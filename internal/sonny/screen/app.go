@@ -15,7 +15,6 @@ import (
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/keys"
-	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
@@ -184,6 +183,7 @@ type App struct {
 	frameDue    *time.Timer
 	clockDue    *time.Timer
 	loadedAll   bool
+	allKnown    bool // every bot of the store, since the connection was made
 	plans       planStates
 	laters      inOrder
 	tasteless   string // what kept the settings from being read; "" for nothing
@@ -223,8 +223,8 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.notes.now = o.Now
 	a.pen = pensIn(o.Kept)
 	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
-	defer a.detach() // when nothing writes it any more
-	defer a.unsign()
+	defer a.detach()            // when nothing writes it any more
+	defer a.pen.drafts.Unsign() // when nothing of it is on its way any more
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()
@@ -380,6 +380,11 @@ func (a *App) note(n live.Note) {
 	case n.Bots != nil || n.Last:
 		a.world.Page(n.Bots)
 		a.settled()
+		if n.Last {
+			a.world.Listed()
+			a.allKnown = true
+			a.seeGone()
+		}
 		if n.Last && !a.loadedAll {
 			a.loadedAll = true
 			a.choose()
@@ -400,17 +405,21 @@ func (a *App) note(n live.Note) {
 // connected is the first word of a connection. Another store is another world.
 func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	a.lost = nil
+	before := a.ready.Store.Identity
 	a.ready = ready
 	if resumed {
 		a.world.Paused = ready.Paused
+		a.world.Relist()
 		return
 	}
-	if a.loadedAll && ready.Store.Identity != a.o.Link.Ready.Store.Identity {
+	if a.loadedAll && ready.Store.Identity != before {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
 		a.saveDrafts()
-		a.session, a.side = nil, nil
+		a.session, a.side, a.panel, a.o.Bot = nil, nil, nil, ""
+		a.start, a.loadedAll = a.newStart(), false // what is opened is chosen again
 		a.spend = spending{}
 	}
+	a.allKnown = false
 	a.world = live.New(ready)
 	a.world.Now = a.o.Clock
 }
@@ -431,6 +440,8 @@ func (a *App) event(e *protocol.Event) {
 		hear(a, b, e)
 	}
 	switch e.Kind {
+	case protocol.KindDeleted, protocol.KindCreated, protocol.KindForked:
+		a.seeGone()
 	case protocol.KindApprovalRequested, protocol.KindToolStarted, protocol.KindToolCompleted, protocol.KindStepDecided:
 		a.answers.refresh(a)
 	case protocol.KindTurnFinished:
@@ -509,7 +520,7 @@ func (a *App) bot() *live.Bot {
 	if a.session == nil {
 		return nil
 	}
-	return a.world.Bot(a.session.bot)
+	return a.botAt(a.session)
 }
 
 // state is what the bot on screen is doing.
@@ -527,7 +538,7 @@ func (a *App) title() string {
 	if a.session == nil {
 		return "sonny"
 	}
-	return "sonny: " + a.session.name() + " " + roster.Looks[a.state()].Word
+	return "sonny: " + a.session.name() + " " + a.lookOf(a.session).Word
 }
 
 // Sitting is what is said when the screen is left (sonny.md 7.4).

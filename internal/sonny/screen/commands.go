@@ -192,6 +192,9 @@ func (a *App) command(typed string) bool {
 		name, args = typed[:end], typed[end:]
 	}
 	if b := a.builtIn(name); b != nil {
+		if a.refusesGone(name) {
+			return false
+		}
 		var err error
 		args = strings.TrimSpace(args)
 		if args == "" && b.needs() {

@@ -10,8 +10,8 @@ type composer struct {
 	of      *session // nil on the start screen
 	keptAs  string   // the key of what is kept
 	file    string   // the same; "" until that was read
-	mark    string   // of what is written on a start screen
-	took    string   // the mark of the start screen whose text came here, while that has it too
+	mark    string   // of what is kept
+	took    []string // the marks of what came here from elsewhere, while that has it too
 	seen    [4]int   // the version that was looked at last
 	unsaved bool
 	then    func() // once, when what is kept is here; nil for nothing

@@ -131,7 +131,7 @@ func (a *App) sendConfinement(s *session, change *protocol.Configure, to string)
 
 // sayConfined puts what holds now into the transcript.
 func (a *App) sayConfined(s *session) {
-	if b := a.world.Bot(s.bot); b != nil {
+	if b := a.botAt(s); b != nil {
 		words, _ := lead.Confined(&b.Record).Words()
 		s.tr.Notice(0, "from here on: "+strings.Join(words, " · "), "")
 	}

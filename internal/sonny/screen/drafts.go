@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"agent/internal/place"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 )
@@ -40,15 +40,7 @@ type keeping struct {
 	failed map[string]bool     // what could not be kept, which is said once
 	sent   []unsent            // of the history, what is not in its file
 	hand   string              // this Sonny's name in what it keeps
-	signed *place.OwnerLock    // by which others know that it runs; nil: it could not be taken
 	warned bool                // the person was told what leaving now loses
-}
-
-// unsign ends this Sonny's name, when nothing of it is on its way any more.
-func (a *App) unsign() {
-	if a.keeping.signed != nil {
-		a.pen.drafts.Unsign(a.keeping.hand, a.keeping.signed)
-	}
 }
 
 // draftKeys put the draft aside, and see to it that none is lost.
@@ -76,11 +68,15 @@ func (a *App) kept(c *composer) pen.Kept {
 	return k
 }
 
-// restore puts what was kept into a composer. What was typed meanwhile comes after it.
+// restore puts what was kept into a composer. What is in it, or was typed meanwhile, comes
+// after it.
 func (c *composer) restore(k pen.Kept) {
+	if c.of == nil || c.of.editing != nil { // one message is changed at a time
+		k = k.Settled()
+	}
 	c.stash.Restore(k.Stash)
-	c.took = k.Took
-	if c.mark = k.Mark; c.mark == "" && c.of == nil {
+	c.took = append(c.took, k.Took...)
+	if c.mark = cmp.Or(c.mark, k.Mark); c.mark == "" {
 		c.mark = rand.Text()
 	}
 	if s := c.of; s != nil {
@@ -90,7 +86,9 @@ func (c *composer) restore(k pen.Kept) {
 		}
 	}
 	typed := c.Editor().Draft()
-	if !k.Draft.Empty() {
+	if s := c.of; s != nil && s.editing != nil && k.Edited == nil {
+		s.editing.before = s.editing.before.After(k.Draft)
+	} else if !k.Draft.Empty() {
 		c.Editor().SetDraft(typed.After(k.Draft))
 	}
 	if typed.Empty() {
@@ -205,7 +203,7 @@ func (a *App) saving(key string) func() error {
 		a.keeping.kept[key] = k
 		return func() error { return a.pen.drafts.Save(key, n, k) }
 	}
-	return func() error { // nothing of it was read: what it holds besides stays
+	return func() error { // nothing of it was given: what this Sonny wrote besides stays
 		before, _ := a.pen.drafts.Load(key)
 		if before.Way = k.Way; before.Mark == "" {
 			before.Mark = rand.Text()
@@ -311,53 +309,67 @@ func (a *App) holdAfter(key string, list []message) {
 }
 
 // loadDraft brings back what was kept under a key, with what was written on the start
-// screen of another key for it; "" for none. What was typed meanwhile comes after it.
+// screen of another key for it; "" for none. What was typed meanwhile comes after it. So
+// does what was left by a Sonny that has ended since it was here.
 func (a *App) loadDraft(c *composer, key, start string) {
 	c.keptAs = key
-	take := func(own, written pen.Kept) {
-		if a.composerOf(key) != c {
-			return // it left the screen; what it has is read again when it is back
-		}
-		k := own.With(written)
-		c.file = key
-		c.restore(k)
-		a.retake(c, k.Way)
-		if then := c.then; then != nil {
-			c.then = nil
-			then()
-		}
-		if !written.Empty() {
-			a.takeOver(c, start)
-		}
+	_, here := a.keeping.kept[key]
+	if here {
+		a.fill(c, start)
 	}
-	own, here := a.keeping.kept[key]
-	written, also := a.keeping.kept[start]
-	if here && (also || start == "") {
-		take(own, written)
-		return
-	}
-	do(a, func(context.Context) ([2]pen.Kept, error) {
+	type found struct{ own, left pen.Kept }
+	do(a, func(context.Context) (f found, err error) {
+		if !here {
+			f.own, err = a.pen.drafts.Load(key)
+		}
 		var failed error
-		load := func(k pen.Kept, here bool, key string) pen.Kept {
-			if here || key == "" {
-				return k
-			}
-			k, err := a.pen.drafts.Load(key)
-			failed = errors.Join(failed, err)
-			return k
-		}
-		return [2]pen.Kept{load(own, here, key), load(written, also, start)}, failed
-	}, func(k [2]pen.Kept, err error) {
+		f.left, _, failed = a.pen.drafts.Left(key)
+		return f, errors.Join(err, failed)
+	}, func(f found, err error) {
 		if err != nil {
 			a.cannotKeep("the draft", err)
 		}
-		for i, key := range []string{key, start} { // what was changed here meanwhile counts
-			if now, here := a.keeping.kept[key]; here {
-				k[i] = now
-			}
+		if _, here := a.keeping.kept[key]; !here { // else what was changed here meanwhile counts
+			a.keeping.kept[key] = f.own
 		}
-		take(k[0], k[1])
+		a.inherit(key, f.left)
+		if c.file == "" && a.composerOf(key) == c {
+			a.fill(c, start)
+		}
+		if !f.left.Empty() {
+			a.unsaved(key)
+			a.keepSoon(key)
+		}
 	})
+}
+
+// inherit puts what another Sonny left where what is kept of it is.
+func (a *App) inherit(key string, left pen.Kept) {
+	if c := a.composerOf(key); c != nil && c.file != "" {
+		c.restore(left)
+		a.retake(c, left.Way)
+		return
+	}
+	a.keeping.kept[key] = a.keeping.kept[key].Join(left)
+}
+
+// fill puts what is kept into its composer, with what was written on a start screen for it.
+func (a *App) fill(c *composer, start string) {
+	written := a.keeping.kept[start]
+	k := a.keeping.kept[c.keptAs].With(written)
+	c.file = c.keptAs
+	c.restore(k)
+	a.retake(c, k.Way)
+	if then := c.then; then != nil {
+		c.then = nil
+		then()
+	}
+	switch {
+	case !written.Empty():
+		a.takeOver(c, start)
+	case start != "" || c.of == nil: // there is nothing that could come twice
+		c.took = nil
+	}
 }
 
 // takeOver writes that a start screen's text is a bot's now, and then empties the start
@@ -373,7 +385,7 @@ func (a *App) takeOver(c *composer, start string) {
 		return struct{}{}, a.pen.drafts.Save(start, n, pen.Kept{})
 	}, func(_ struct{}, err error) {
 		if err == nil {
-			c.took, c.unsaved = "", true
+			c.took, c.unsaved = nil, true
 		}
 	})
 }

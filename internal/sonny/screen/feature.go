@@ -104,6 +104,9 @@ func (a *App) act(name string) bool {
 	if do == nil {
 		return false
 	}
+	if a.refusesGone(name) {
+		return true
+	}
 	do(a)
 	return true
 }

@@ -126,16 +126,14 @@ func (a *App) brief(bot, goal string) {
 // message. The tool host gives it back when the turn has ended, also with Sonny closed.
 func (a *App) compact(hint string) error {
 	s := a.session
-	record := (*protocol.Bot)(nil)
-	if s != nil {
-		record = a.recordOf(s.bot)
-	}
+	b := a.bot()
 	switch {
-	case record == nil:
+	case b == nil:
 		return protocol.Fail("failed", "nothing was said yet")
 	case s.working(a):
 		return protocol.Fail("failed", "a turn runs; /compact is for a bot at rest")
 	}
+	record := &b.Record
 	typed := textMessage(strings.TrimSpace("/compact " + hint))
 	if hint == "" {
 		hint = "Go on; the older part of this conversation was summarized to make room."
@@ -146,7 +144,7 @@ func (a *App) compact(hint string) error {
 	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: hint, Delivery: protocol.Queue}
 	kept := s.kept
 	kept.Store, kept.BotID, kept.Bot = a.ready.Store.Identity, s.id, s.bot
-	after := a.world.Bot(s.bot).EndedOf
+	after := b.EndedOf
 	low := s.compactSoon()
 	refused := func(err error) {
 		a.uncompact(s)
@@ -198,7 +196,7 @@ func (a *App) uncompact(s *session) {
 // leftCompact gives back what was left lowered, where no turn runs or waits that it could
 // be for. While one does, the tool host sees to it.
 func (a *App) leftCompact(s *session) {
-	if b := a.world.Bot(s.bot); b != nil && b.Turn == 0 && len(b.Queue) == 0 {
+	if b := a.botAt(s); b != nil && b.Turn == 0 && len(b.Queue) == 0 {
 		a.uncompact(s)
 	}
 }

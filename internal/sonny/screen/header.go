@@ -7,7 +7,6 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/figures"
 	"agent/internal/sonny/screen/human"
-	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -34,7 +33,7 @@ func (a *App) whose(w int) text.Line {
 	if w > figures.Wide && a.session.name() != a.session.bot {
 		name = " " + a.session.bot + "  " + a.session.name()
 	}
-	g := roster.Looks[a.state()]
+	g := a.lookOf(a.session)
 	words := g.Mark + " " + g.Word
 	if w < figures.Narrow {
 		words, gap = g.Mark, " "

@@ -18,7 +18,9 @@ type NewLead struct {
 // changed holds over a config.toml that is read again.
 func (a *App) forNewLead(change func(*lead.Settings)) {
 	change(&a.o.Settings)
-	a.start.changes = append(a.start.changes, change)
+	if a.start != nil {
+		a.start.changes = append(a.start.changes, change)
+	}
 }
 
 // alsoWritable lets the lead that is made write one more folder.

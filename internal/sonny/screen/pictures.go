@@ -107,7 +107,7 @@ func (a *App) blind() (model string, blind bool) {
 	if b := a.bot(); b != nil && a.at() == a.session {
 		model = b.Record.ModelRef()
 	} else if s := a.at(); s != nil {
-		if b := a.world.Bot(s.bot); b != nil {
+		if b := a.botAt(s); b != nil {
 			model = b.Record.ModelRef()
 		}
 	} else {

@@ -130,7 +130,7 @@ func (f *plainFront) saySession(a *App) {
 	}
 	f.session, f.start, f.past = s, nil, nil
 	f.state, f.stateAt = f.stateWords(a), time.Now()
-	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(called(s)), roster.Looks[a.state()].Word,
+	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(called(s)), a.lookOf(s).Word,
 		s.turnWords(), confinedWords(a.confinement())))
 	f.sayPast(a, s)
 }
@@ -242,6 +242,9 @@ func (f *plainFront) stateWords(a *App) string {
 		return f.state
 	}
 	words := termsafe.OneLine(a.session.bot) + " " + doing(a.state())
+	if a.session.gone {
+		words = termsafe.OneLine(goneError(a.session).Error())
+	}
 	if b := a.bot(); b != nil && !b.Until.IsZero() {
 		words += a.heldWords(b)
 	}

@@ -88,7 +88,7 @@ func (a *App) card(bot string) *cells.Card {
 
 // planRow is what stands above a transcript whose bot has a plan that is not done.
 func (a *App) planRow(s *session, w int) (row text.Line, shown bool) {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	if b == nil {
 		return row, false
 	}

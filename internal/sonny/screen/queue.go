@@ -101,7 +101,7 @@ func (a *App) queueKey() {
 	if s == nil {
 		return
 	}
-	n := len(s.line(a.world.Bot(s.bot)))
+	n := len(s.line(a.botAt(s)))
 	if digit, is := strings.CutPrefix(a.chord, "alt+"); is && len(digit) == 1 && digit[0] >= '1' && digit[0] <= '9' {
 		a.editQueued(s, int(digit[0]-'0'))
 		return
@@ -120,7 +120,7 @@ func (a *App) queueKey() {
 // editQueued takes the nth message into the composer. Those after it are withheld until
 // it is sent again.
 func (a *App) editQueued(s *session, n int) {
-	line := s.line(a.world.Bot(s.bot))
+	line := s.line(a.botAt(s))
 	if s.editing != nil {
 		a.notes.say("one is being edited; Enter puts it back, Esc as it was")
 		return
@@ -241,9 +241,9 @@ func (a *App) withdraw(ctx context.Context, bot string, line []queued) (t taken)
 // takeOut withdraws the messages from the nth on. use gets them in order, and gives what
 // is to stand in line in their place. Where one has started, all is as it was.
 func (a *App) takeOut(s *session, n int, use func(out []message) []message) {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	line := s.line(b)
-	if s.moving {
+	if s.moving || n > len(line) {
 		return
 	}
 	if i := slices.IndexFunc(line[n-1:], func(q queued) bool { return q.cut }); i >= 0 {
@@ -341,9 +341,9 @@ func (a *App) openQueue() {
 	p := &listPanel{}
 	*p = listPanel{
 		name: "queue", title: "in line", empty: "nothing is in line",
-		right: func() string { return fmt.Sprint(len(s.line(a.world.Bot(s.bot))) + len(s.held)) },
+		right: func() string { return fmt.Sprint(len(s.line(a.botAt(s))) + len(s.held)) },
 		hint:  []string{"e edit", "d drop", "K J move", "Enter steer", "g join"},
-		rows:  func(a *App) []lists.Row { return queueRows(s, a.world.Bot(s.bot)) },
+		rows:  func(a *App) []lists.Row { return queueRows(s, a.botAt(s)) },
 		keys: map[string]func(*App, lists.Row) bool{
 			"queued_edit": func(a *App, r lists.Row) bool {
 				on(func(n int) { a.editNumber(s, n) })(a, r)
@@ -376,7 +376,7 @@ func queueRows(s *session, b *live.Bot) (rows []lists.Row) {
 }
 
 // heldAt is the place among the held of a row's number; below 0 for one in line.
-func (a *App) heldAt(s *session, n int) int { return n - 1 - len(s.line(a.world.Bot(s.bot))) }
+func (a *App) heldAt(s *session, n int) int { return n - 1 - len(s.line(a.botAt(s))) }
 
 func (a *App) editNumber(s *session, n int) {
 	if i := a.heldAt(s, n); i >= 0 {
@@ -394,7 +394,10 @@ func (a *App) dropQueued(s *session, n int) {
 		s.held = slices.Delete(s.held, i, i+1)
 		return
 	}
-	line := s.line(a.world.Bot(s.bot))
+	line := s.line(a.botAt(s))
+	if n > len(line) {
+		return
+	}
 	one := line[n-1 : n]
 	do(a, func(ctx context.Context) (taken, error) { t := a.withdraw(ctx, s.bot, one); return t, t.err },
 		func(t taken, err error) {
@@ -438,7 +441,10 @@ func (a *App) steerQueued(s *session, n int) {
 		a.post(s, m, delivery{})
 		return
 	}
-	line := s.line(a.world.Bot(s.bot))
+	line := s.line(a.botAt(s))
+	if n > len(line) {
+		return
+	}
 	one := line[n-1 : n]
 	if one[0].cut {
 		a.notes.say("that message was queued elsewhere and is known in part alone")

@@ -20,7 +20,7 @@ func (a *App) repository(s *session) repo.Repo {
 	if s.kept.Repo.There() {
 		return s.kept.Repo
 	}
-	if b := a.world.Bot(s.bot); b != nil && b.Record.Workspace != nil && *b.Record.Workspace == a.o.Folder.Path {
+	if b := a.botAt(s); b != nil && b.Record.Workspace != nil && *b.Record.Workspace == a.o.Folder.Path {
 		return a.o.Folder.Repo
 	}
 	return repo.Repo{}
@@ -29,7 +29,7 @@ func (a *App) repository(s *session) repo.Repo {
 // workspaceOf is the folder that a session's bot works in.
 func (a *App) workspaceOf(s *session) string {
 	if s != nil {
-		if b := a.world.Bot(s.bot); b != nil && b.Record.Workspace != nil {
+		if b := a.botAt(s); b != nil && b.Record.Workspace != nil {
 			return *b.Record.Workspace
 		}
 	}

@@ -147,7 +147,11 @@ func toolsOf(rec *protocol.Bot) []string {
 // placeOf is what a row changes of how the lead is confined; nil for nothing. Look keeps
 // what it had, and leaving it gives that back.
 func (a *App) placeOf(row lead.Row) *protocol.Configure {
-	s, rec := a.session, &a.bot().Record
+	b := a.bot()
+	if b == nil {
+		return nil
+	}
+	s, rec := a.session, &b.Record
 	looks := rec.Sandbox == protocol.SandboxReadOnly
 	switch {
 	case row == lead.Look && looks:

@@ -53,7 +53,7 @@ func (a *App) enter(d delivery) {
 	e := c.Editor()
 	switch {
 	case e.Backslash(), e.ExpandHere(), a.wakeDaemon():
-	case a.at() != nil && a.at().editing != nil:
+	case a.at() != nil && a.at().editing != nil && !a.at().gone:
 		a.edited()
 	case a.act("mode " + string(e.Mode())):
 	default:
@@ -66,6 +66,10 @@ func (a *App) enter(d delivery) {
 func (a *App) send(d delivery) {
 	c := a.composing()
 	m := messageOf(c.Editor().Draft())
+	if s := a.at(); s != nil && s.gone {
+		a.openGone(s)
+		return
+	}
 	if m.empty() {
 		if a.at() != nil && !a.openMarked() {
 			a.resumeHeld()
@@ -120,9 +124,14 @@ func (a *App) told(m message) {
 
 // post hands a message to a bot: into its turn, or as a turn of its own.
 func (a *App) post(s *session, m message, d delivery) {
+	if s.gone {
+		a.giveBack(s, m)
+		a.notes.fail(goneError(s))
+		return
+	}
 	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: a.requestFor(s, m), Delivery: protocol.Queue}
 	steers := false
-	if b := a.world.Bot(s.bot); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
+	if b := a.botAt(s); b != nil && b.Turn != 0 && a.world.Paused == nil && !d.queue {
 		req.Delivery, req.ExpectedTurn, steers = protocol.Steer, b.Turn, true
 	}
 	s.up, s.mark = 0, pointer{}
@@ -244,7 +253,7 @@ func (a *App) submitted(s *session, f *flight, m message, steers bool, err error
 		} else {
 			a.arrived(request)
 		}
-		if b := a.world.Bot(s.bot); b != nil {
+		if b := a.botAt(s); b != nil {
 			b.Prompted(request, m.prompt)
 		}
 		return
@@ -335,7 +344,7 @@ func (a *App) giveBack(s *session, m message) { a.putBack(s.compose.keptAs, m) }
 // workspace is where a bot works.
 func (a *App) workspace(s *session) string {
 	if s != nil {
-		if b := a.world.Bot(s.bot); b != nil && b.Record.Workspace != nil {
+		if b := a.botAt(s); b != nil && b.Record.Workspace != nil {
 			return *b.Record.Workspace
 		}
 	}
@@ -351,7 +360,7 @@ func (a *App) interrupt() {
 	if s == nil {
 		return
 	}
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	if b == nil || b.Turn == 0 {
 		return
 	}
@@ -386,7 +395,7 @@ func (a *App) resumeHeld() {
 		a.resubmit(s, held, s.post.next)
 		return
 	}
-	if b := a.world.Bot(s.bot); b != nil && b.Turn == 0 && b.CutOff() {
+	if b := a.botAt(s); b != nil && b.Turn == 0 && b.CutOff() {
 		s.compose.Set("Continue.")
 	}
 }

@@ -48,6 +48,9 @@ type session struct {
 	older  bool // older ones are on their way
 	loaded bool
 	failed error // of loading
+	gone   bool  // its bot was deleted
+	// deleting: its bot is being deleted from here.
+	deleting bool
 
 	about   map[int64]cells.About
 	nodes   map[int64]bool    // items that the transcript holds
@@ -115,7 +118,7 @@ func newSession(a *App, name string, id int64) *session {
 // leave notes what was on screen.
 func (s *session) leave(a *App) {
 	a.saveDraft(&s.compose)
-	if b := a.world.Bot(s.bot); b != nil {
+	if b := a.botAt(s); b != nil {
 		b.Seen = true
 	}
 	mark := a.markSeen(s)
@@ -320,7 +323,7 @@ func said[T ~string](p *T) string {
 // event takes an event of the bot on screen. Those that come while items are on their
 // way wait for them, so that all is shown in order.
 func (s *session) event(a *App, e *protocol.Event) {
-	if !e.Durable && !e.IsDelta() && e.Kind != protocol.KindRetry {
+	if s.gone || !e.Durable && !e.IsDelta() && e.Kind != protocol.KindRetry {
 		return
 	}
 	s.pending = append(s.pending, e)
@@ -464,7 +467,7 @@ func (s *session) ended(a *App, e *protocol.Event) {
 // waits shows at their calls' lines what waits for a verdict, of which no event may come
 // any more.
 func (s *session) waits(a *App) {
-	if b := a.world.Bot(s.bot); b != nil {
+	if b := a.botAt(s); b != nil {
 		for _, r := range b.Waits {
 			s.tr.Ask(r)
 		}
@@ -474,7 +477,7 @@ func (s *session) waits(a *App) {
 // ruleOf names the rule that let a script run outside the sandbox without a verdict, and
 // reports whether one did: a bot without a sandbox needs none.
 func (s *session) ruleOf(a *App, script string) (string, bool) {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	if b == nil || lead.Confined(&b.Record).Open() {
 		return "", false
 	}
@@ -483,7 +486,7 @@ func (s *session) ruleOf(a *App, script string) (string, bool) {
 
 // working reports whether the bot works.
 func (s *session) working(a *App) bool {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	return b != nil && b.Turn != 0
 }
 

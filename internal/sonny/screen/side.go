@@ -1,9 +1,7 @@
 package screen
 
 import (
-	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
-	"agent/internal/sonny/screen/roster"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -115,11 +113,7 @@ func (a *App) sideView(c term.Canvas, l layout) {
 	w, h := c.Size()
 	c.Fill(0, 0, w, h, text.Plain)
 	s := a.side
-	state := live.Idle
-	if b := a.world.Bot(s.bot); b != nil {
-		state = b.State(false)
-	}
-	g := roster.Looks[state]
+	g := a.lookOf(s)
 	head := text.Join(text.Span{Text: " " + cells.OneLine(s.bot), Attr: text.Bold}, text.Span{Text: "  " + g.Mark + " " + g.Word, Role: g.Role})
 	c.Put(0, 0, head.Cut(w), w)
 	lines, x, y := s.compose.Rows(max(1, w-4), max(1, h/4))

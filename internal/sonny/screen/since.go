@@ -152,7 +152,7 @@ func (h *happened) words() string {
 
 // overUpTo is the newest turn of a session's bot up to which all are over.
 func (a *App) overUpTo(s *session) int64 {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	if b == nil {
 		return 0
 	}

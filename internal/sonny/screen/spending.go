@@ -232,13 +232,13 @@ func (p *spending) findWindow(a *App) {
 
 // readNewestCall finds what the newest call of a bot used that was not heard of here.
 func (a *App) readNewestCall(s *session) {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	if b == nil || b.Usage.InputTokens > 0 || b.Record.TokensUsed == 0 {
 		return
 	}
 	do(a, func(ctx context.Context) (*protocol.Usage, error) { return usage.NewestCall(ctx, a.client(), s.bot) },
 		func(u *protocol.Usage, err error) {
-			if b := a.world.Bot(s.bot); err == nil && u != nil && b != nil && b.Record.ID == s.id && b.Usage.InputTokens == 0 {
+			if b := a.botAt(s); err == nil && u != nil && b != nil && b.Record.ID == s.id && b.Usage.InputTokens == 0 {
 				b.Usage = *u
 			}
 		})

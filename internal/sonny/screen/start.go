@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"agent/internal/place"
 	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
@@ -45,21 +44,22 @@ type startScreen struct {
 // begin waits for the bots to be known, which decides what is opened (choose), and for
 // what was written on the folder's start screens.
 func (a *App) begin() {
-	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort, asked: a.o.Fresh}
+	a.start = a.newStart()
+	a.start.asked = a.o.Fresh
 	type kept struct {
-		found  map[string]pen.Kept
-		hand   string
-		signed *place.OwnerLock
+		found map[string]pen.Kept
+		hand  string
 	}
 	keys := []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
 	do(a, func(context.Context) (kept, error) {
 		k := kept{found: map[string]pen.Kept{}}
 		_, _ = panes.All(a.o.Kept, "") // which removes those of screens that were killed
 		var failed error
-		k.hand, k.signed, failed = a.pen.drafts.Sign()
+		k.hand, failed = a.pen.drafts.Sign()
 		for _, key := range keys {
-			written, err := a.pen.drafts.Load(key)
+			written, marks, err := a.pen.drafts.Left(key)
 			if failed = errors.Join(failed, err); !written.Empty() {
+				written.Took = append(written.Took, marks...)
 				k.found[key] = written
 			}
 		}
@@ -68,11 +68,16 @@ func (a *App) begin() {
 		if err != nil {
 			a.cannotKeep("the draft", err)
 		}
-		a.keeping.hand, a.keeping.signed = k.hand, k.signed
+		a.keeping.hand = k.hand
 		maps.Copy(a.keeping.kept, k.found)
 		a.startsRead = true
 		a.choose()
 	})
+}
+
+// newStart is a start screen of which nothing is filled in.
+func (a *App) newStart() *startScreen {
+	return &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
 }
 
 // choose opens the folder's newest lead, or fills the start screen in, when all that it
@@ -196,11 +201,32 @@ func (a *App) follow() {
 	}
 }
 
+// readStart fills a start screen in by the settings as they are now. What keeps them from
+// being read is said, and looked at again when Enter is pressed.
+func (a *App) readStart(st *startScreen) {
+	st.failed = nil
+	a.readSettings(func(_ bool, err error) {
+		var page *lead.Page
+		if err == nil {
+			page, _, err = a.o.Book.Read()
+		}
+		switch {
+		case err != nil:
+			st.failed, st.due = err, false
+		case a.start != st:
+		case a.o.Kind == lead.KindHome:
+			a.openHome()
+		default:
+			a.fillStart(page)
+		}
+	})
+}
+
 // fillStart fills in what a first message makes.
 func (a *App) fillStart(page *lead.Page) {
 	st := a.start
 	if err := a.nameLead(page); err != nil {
-		st.failed = err
+		st.failed, st.due = err, false
 		return
 	}
 	a.readParts(st.project)
@@ -317,6 +343,9 @@ func (st *startScreen) send(a *App, m message) {
 	}
 	if st.lead == "" { // it is still looked for
 		st.due = true
+		if st.failed != nil {
+			a.readStart(st)
+		}
 		return
 	}
 	a.saveDraft(&st.compose)

@@ -99,6 +99,20 @@ func TestSettingsThatChangeWhileTheScreenIsOpen(t *testing.T) {
 			t.Errorf("%d bots", n)
 		}
 	})
+
+	t.Run("a start screen that was opened while they were invalid makes its lead when they are mended", func(t *testing.T) {
+		s.Keys("C-u", "C-x", "n")
+		s.WaitFor("config_invalid")
+		send(s, "say: mended")
+		h.Write(".agent/config.toml", "row = \"other\"\n")
+		s.Keys("Enter")
+		wants(t, s, "\"other\"", "› say: mended")
+		h.Write(".agent/config.toml", "model = \"scripted/sonny\"\njudge_model = \"scripted/judge-allow\"\ntrust_folders = \"always\"\n")
+		turnOf(s, func() { s.Keys("Enter") })
+		if list := turns(t, h, "demo.lead-2"); len(list) != 1 || list[0].Prompt != "say: mended" {
+			t.Errorf("turns: %+v", list)
+		}
+	})
 }
 
 func TestSonnyOpensNoStore(t *testing.T) {

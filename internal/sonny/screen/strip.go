@@ -42,7 +42,7 @@ func (a *App) strip(w int) []text.Line {
 
 // strip are the person's messages in line, what is held, and how many others wait.
 func (s *session) strip(a *App, w int) (out []text.Line) {
-	b := a.world.Bot(s.bot)
+	b := a.botAt(s)
 	line := s.lineUp(b)
 	n := 0
 	for i, q := range line {

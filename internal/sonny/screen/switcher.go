@@ -87,26 +87,19 @@ func (a *App) openCommand(name string) error {
 
 // newCommand goes to the start screen for a fresh lead.
 func (a *App) newCommand(string) error {
-	if a.session != nil {
-		a.session.leave(a)
-	} else {
+	st := a.newStart()
+	switch {
+	case a.session == nil:
 		a.saveDraft(&a.start.compose)
+	case a.session.gone:
+		a.heir(&st.compose)
+		fallthrough
+	default:
+		a.session.leave(a)
 	}
 	a.closeSide()
-	a.session, a.start = nil, &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
-	st := a.start
-	a.readSettings(func(_ bool, err error) {
-		var page *lead.Page
-		if err == nil {
-			page, _, err = a.o.Book.Read()
-		}
-		switch {
-		case err != nil:
-			st.failed = err
-		case a.start == st:
-			a.fillStart(page)
-		}
-	})
+	a.session, a.start = nil, st
+	a.readStart(st)
 	return nil
 }
 

@@ -289,7 +289,6 @@ func (a *App) composerRows(c term.Canvas) {
 
 // footer says what holds: the connection, the bot, its tasks, who is asked.
 func (a *App) footer(w int) text.Line {
-	g := roster.Looks[a.state()]
 	left := []text.Span{{Text: " "}}
 	add := func(role text.Role, words string) {
 		if len(left) > 1 {
@@ -309,7 +308,12 @@ func (a *App) footer(w int) text.Line {
 	case a.session == nil:
 		add(text.Dim, "○ new")
 		add(text.Plain, a.start.lead)
+	case a.session.gone:
+		add(goneLook.Role, goneLook.Mark+" "+goneLook.Word)
+		add(text.Plain, a.session.bot)
+		add(text.Plain, "Enter: forget it, or a new lead")
 	default:
+		g := a.lookOf(a.session)
 		add(g.Role, g.Mark+" "+g.Word)
 		add(text.Plain, a.session.bot)
 		for _, words := range a.taskWords() {
@@ -329,7 +333,7 @@ func (a *App) footer(w int) text.Line {
 			return said.Cut(w)
 		}
 	}
-	words, warn := a.confinement().Words()
+	words, warn := a.confinedWords()
 	if w < 60 {
 		words = shortWords(words)
 	}
@@ -366,6 +370,9 @@ func (a *App) warnings(add func(text.Role, string)) {
 
 // shortWords are the footer's on a narrow screen.
 func shortWords(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
 	out := words[:1:1]
 	if slices.Contains(words, "net on") {
 		out = append(out, "net")
@@ -391,6 +398,14 @@ func (a *App) confinement() lead.Confinement {
 		return a.start.plan(a).Confinement()
 	}
 	return lead.Confinement{}
+}
+
+// confinedWords are the footer's of it, none for a bot that is gone.
+func (a *App) confinedWords() (words []string, warn bool) {
+	if a.session != nil && a.bot() == nil {
+		return nil, false
+	}
+	return a.confinement().Words()
 }
 
 // taskWords count the lead's tasks by what they do.
@@ -447,6 +462,8 @@ func (a *App) keyHints() []string {
 		return []string{"Alt+A or Ctrl+X a moves to the question", "Enter send"}
 	case len(a.menu.picks) > 0:
 		return []string{"Tab complete", "↑↓ choose", "Esc close"}
+	case a.session != nil && a.session.gone:
+		return []string{"Enter forget it, or a new lead", "Ctrl+D detach"}
 	case a.session == nil:
 		return []string{"Enter send", "Shift+Enter newline", "@ file", "! shell", "/ commands"}
 	case a.session.working(a):

@@ -77,6 +77,9 @@ func fileOf(sonny string, pid int) string {
 // Attach writes the record, in place of an earlier one of this process. sonny is
 // ~/.agent/sonny.
 func Attach(sonny string, r Record) error {
+	if err := place.Remake(sonny); err != nil {
+		return err
+	}
 	if err := place.MakePrivateDir(dirOf(sonny)); err != nil {
 		return err
 	}
