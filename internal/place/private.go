@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,18 +102,11 @@ func SyncDir(dir string) error {
 	return d.Sync()
 }
 
-// MakePrivateDir makes a folder 0700 whatever the umask. The parent must exist, but
-// within ~/.agent: what was removed there under a program that runs is made again. One
-// that exists must be a real folder of the caller's own and is made 0700 when it is
-// looser.
+// MakePrivateDir makes a folder 0700 whatever the umask; the parent must
+// exist. One that exists must be a real folder of the caller's own and is made
+// 0700 when it is looser.
 func MakePrivateDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrNotExist) && inAgentDir(filepath.Dir(dir)) {
-		if err := MakePrivateDir(filepath.Dir(dir)); err != nil {
-			return err
-		}
-		err = os.Mkdir(dir, 0o700)
-	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -129,12 +121,6 @@ func MakePrivateDir(dir string) error {
 		return nil
 	}
 	return os.Chmod(dir, 0o700)
-}
-
-// inAgentDir reports whether a path is below ~/.agent.
-func inAgentDir(path string) bool {
-	agent, err := AgentDir()
-	return err == nil && strings.HasPrefix(filepath.Clean(path), agent+"/")
 }
 
 // MakeOwnDir makes a folder 0700 whatever the umask; the parent must exist. One

@@ -124,22 +124,6 @@ func TestMakePrivateDir(t *testing.T) {
 		}
 		mustBe(t, dir+"/new", 0o700)
 	})
-	t.Run("the folder above is made within ~/.agent alone", func(t *testing.T) {
-		t.Setenv("HOME", dir)
-		for _, outside := range []string{dir + "/a/b", dir + "/.agent/sonny"} {
-			if err := MakePrivateDir(outside); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s: %v", outside, err)
-			}
-		}
-		if err := MakePrivateDir(dir + "/.agent"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := underUmask(0, func() (struct{}, error) { return struct{}{}, MakePrivateDir(dir + "/.agent/sonny/drafts") }); err != nil {
-			t.Fatal(err)
-		}
-		mustBe(t, dir+"/.agent/sonny", 0o700)
-		mustBe(t, dir+"/.agent/sonny/drafts", 0o700)
-	})
 	t.Run("a symlink is refused", func(t *testing.T) {
 		os.Symlink(dir+"/new", dir+"/link")
 		if err := MakePrivateDir(dir + "/link"); err == nil {

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
+	"syscall"
 )
 
 // written is standard output that keeps the first thing that went wrong with it, so that
@@ -34,9 +36,9 @@ func file(stream any) *os.File {
 }
 
 // unwritten is why what was said did not arrive, of which nothing was said yet; nil where
-// it did.
+// it did, and where a reader left who had enough.
 func (a *app) unwritten(err error) error {
-	if out, ok := a.stdout.(*written); ok && err == nil {
+	if out, ok := a.stdout.(*written); ok && err == nil && !errors.Is(out.err, syscall.EPIPE) {
 		return out.err
 	}
 	return err

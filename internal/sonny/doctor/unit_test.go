@@ -107,12 +107,15 @@ func TestLastLine(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	if err := os.WriteFile(log, []byte("why\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	pid := int64(7)
 	kept := []protocol.Companion{{Name: "approver", PID: &pid}, {Name: "lookout", Log: log}}
 	if _, up := companionState(kept, "approver"); !up {
 		t.Error("the approver is up")
 	}
-	if said, up := companionState(kept, "lookout"); up || said != "is down, its last line: "+lastLine(log) {
+	if said, up := companionState(kept, "lookout"); up || said != "is down, its last line: why" {
 		t.Errorf("%q", said)
 	}
 	if said, up := companionState(kept, "toolhost"); up || said != "" {

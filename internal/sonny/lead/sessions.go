@@ -165,9 +165,6 @@ func (b *Book) Read() (page *Page, broken error, err error) {
 // Change reads the book, lets change work on it, and replaces it whole, while no other
 // program does.
 func (b *Book) Change(change func(*Page) error) error {
-	if err := place.MakePrivateDir(filepath.Dir(b.path)); err != nil {
-		return err
-	}
 	lock, err := place.WaitLock(b.path + ".lock")
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // State is what a bot is doing, as the screen says it (sonny.md 7.2).
 type State uint8
 
-// The states, the most urgent last but for those after NeedsYou.
+// The states, the most urgent last but for failed and paused.
 const (
 	Idle State = iota
 	Queued
@@ -27,7 +27,6 @@ const (
 	Done
 	Failed
 	Paused
-	Gone // it was deleted; no bot has this state, and a session whose bot it was
 )
 
 // Bot is a bot as it is now.

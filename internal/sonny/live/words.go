@@ -4,7 +4,6 @@ package live
 var words = map[State]string{
 	Idle: "idle", Queued: "queued", Waiting: "waiting", Working: "working", HeldUp: "held up",
 	NeedsYou: "needs you", Done: "done", Failed: "failed", Paused: "paused",
-	Gone: "gone",
 }
 
 func (s State) String() string { return words[s] }

@@ -54,9 +54,6 @@ func Keeps(text string) bool {
 // Add keeps a message as the newest of its project, and gives all of that project. The
 // same text is kept once.
 func (h *History) Add(project, text string, at time.Time) ([]string, error) {
-	if err := place.MakePrivateDir(filepath.Dir(h.path)); err != nil {
-		return nil, err
-	}
 	lock, err := place.WaitLock(h.path + ".lock")
 	if err != nil {
 		return nil, err

@@ -185,6 +185,7 @@ type App struct {
 	clockDue    *time.Timer
 	loadedAll   bool
 	plans       planStates
+	laters      inOrder
 	tasteless   string // what kept the settings from being read; "" for nothing
 	slack       slack
 	startsRead  bool                // what was written on the folder's start screens is known
@@ -192,8 +193,7 @@ type App struct {
 	returned    map[string]returned // by request
 	over        map[string]bool     // requests of flights that have landed
 	askedModels bool
-	deletes     map[string]bool // bots that are deleted from here
-	commanded   *commandLine    // the one at whose word things happen now; nil for none
+	commanded   *commandLine // the one at whose word things happen now; nil for none
 }
 
 // Run shows the screen until the person leaves it, the terminal goes away or ctx ends.
@@ -384,9 +384,6 @@ func (a *App) note(n live.Note) {
 			a.loadedAll = true
 			a.choose()
 		}
-		if n.Last {
-			a.lostMeanwhile()
-		}
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
 		for _, s := range []*session{a.session, a.side} {
@@ -507,9 +504,9 @@ func (a *App) moving() bool {
 	return b != nil && b.Turn != 0
 }
 
-// bot is the bot on screen; nil on the start screen, and for one that is gone.
+// bot is the bot on screen; nil on the start screen.
 func (a *App) bot() *live.Bot {
-	if a.session == nil || a.session.gone {
+	if a.session == nil {
 		return nil
 	}
 	return a.world.Bot(a.session.bot)
@@ -517,9 +514,6 @@ func (a *App) bot() *live.Bot {
 
 // state is what the bot on screen is doing.
 func (a *App) state() live.State {
-	if a.session != nil && a.session.gone {
-		return live.Gone
-	}
 	if b := a.bot(); b != nil {
 		return b.State(a.world.Paused != nil)
 	}

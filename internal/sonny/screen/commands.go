@@ -193,15 +193,10 @@ func (a *App) command(typed string) bool {
 	}
 	if b := a.builtIn(name); b != nil {
 		var err error
-		if ofBots[name] {
-			err = a.goneHere()
-		}
 		args = strings.TrimSpace(args)
-		switch {
-		case err != nil:
-		case args == "" && b.needs():
+		if args == "" && b.needs() {
 			err = protocol.Fail(protocol.UsageError, "/"+b.name+" "+b.args+": "+b.does)
-		default:
+		} else {
 			err = b.run(a, args)
 		}
 		if err != nil {

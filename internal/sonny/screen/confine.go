@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
@@ -42,13 +43,39 @@ func (a *App) wait(s *session, place *protocol.Configure, to string) {
 	s.tr.Notice(0, to+": after this turn", "")
 	change := *s.after
 	change.Bot, change.BotID = s.bot, s.id
-	later := lead.LaterOf(a.o.Store, to, &change)
-	do(a, func(context.Context) (struct{}, error) { return struct{}{}, later.Keep(a.o.Kept) },
+	later, keeps := lead.LaterOf(a.o.Store, to, &change), a.laters.next()
+	do(a, func(context.Context) (struct{}, error) {
+		return struct{}{}, keeps(func() error { return later.Keep(a.o.Kept) })
+	},
 		func(_ struct{}, err error) {
 			if err != nil {
 				a.notes.fail(fmt.Errorf("%s holds after this turn only while this screen is open: %w", to, err))
 			}
 		})
+}
+
+// inOrder has the newest of several writings hold, whichever comes to it first: they run
+// beside the loop.
+type inOrder struct {
+	given int // the loop's
+
+	mu   sync.Mutex
+	last int // the newest that was done
+}
+
+// next is called in the loop. What it gives runs a writing, unless a newer one was done.
+func (o *inOrder) next() func(write func() error) error {
+	o.given++
+	n := o.given
+	return func(write func() error) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if n < o.last {
+			return nil
+		}
+		o.last = n
+		return write()
+	}
 }
 
 // waited takes up what was to hold after a turn, when the bot is opened again.

@@ -12,10 +12,8 @@ func (a *App) deleteBot(name string, then func()) {
 	if b := a.world.Bot(name); b != nil {
 		id = b.Record.ID
 	}
-	a.deletes[name] = true
 	do(a, func(ctx context.Context) (*protocol.Deleted, error) { return a.client().Delete(ctx, name) },
 		func(_ *protocol.Deleted, err error) {
-			delete(a.deletes, name)
 			if err != nil {
 				a.notes.fail(err)
 				return

@@ -35,7 +35,6 @@ func features() []feature {
 		usageCommands,
 		contextCommands,
 		sinceWatch,
-		goneWatch,
 		modelCommands,
 		noticeCommands,
 		paneCommands,
@@ -78,7 +77,7 @@ func features() []feature {
 
 // assemble puts the features together once, when the screen is opened.
 func (a *App) assemble() {
-	a.actions, a.deletes = map[string]func(*App){}, map[string]bool{}
+	a.actions = map[string]func(*App){}
 	for _, f := range append(features(), testFeatures()...) {
 		a.commands = append(a.commands, f.commands...)
 		for name, do := range f.actions {

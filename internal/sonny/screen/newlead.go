@@ -26,15 +26,6 @@ func (a *App) alsoWritable(folder string) {
 	a.forNewLead(func(s *lead.Settings) { s.WritableRoots = append(slices.Clone(s.WritableRoots), folder) })
 }
 
-// lookAgain fills in a start screen that could not be filled in, since what kept it from
-// that may be mended by now.
-func (st *startScreen) lookAgain(a *App) {
-	if st.lead == "" && st.failed != nil {
-		st.failed = nil
-		st.look(a)
-	}
-}
-
 // readSettings reads the settings again, since a change of them holds for bots that are made
 // after it (sonny.md 20). then hears whether they say something else than is on screen.
 func (a *App) readSettings(then func(changed bool, err error)) {

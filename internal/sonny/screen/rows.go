@@ -123,10 +123,6 @@ func (a *App) setRow(row lead.Row) { a.changeRow(row, false) }
 
 func (a *App) changeRow(row lead.Row, tasks bool) {
 	s, b := a.session, a.bot()
-	if err := a.goneHere(); err != nil {
-		a.notes.fail(err)
-		return
-	}
 	if s == nil || b == nil {
 		a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = row, "" })
 		return

@@ -64,16 +64,10 @@ func (a *App) enter(d delivery) {
 // send sends what the composer holds. The text is gone from it only when the daemon has
 // it (sonny.md 10.2): a refusal loses nothing.
 func (a *App) send(d delivery) {
-	if s := a.at(); s != nil && s.gone {
-		a.offerGone(s)
-		return
-	}
 	c := a.composing()
 	m := messageOf(c.Editor().Draft())
 	if m.empty() {
-		if a.at() == nil {
-			a.start.lookAgain(a)
-		} else if !a.openMarked() {
+		if a.at() != nil && !a.openMarked() {
 			a.resumeHeld()
 		}
 		return

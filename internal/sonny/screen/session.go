@@ -48,7 +48,6 @@ type session struct {
 	older  bool // older ones are on their way
 	loaded bool
 	failed error // of loading
-	gone   bool  // its bot was deleted elsewhere; what was said is still shown
 
 	about   map[int64]cells.About
 	nodes   map[int64]bool    // items that the transcript holds

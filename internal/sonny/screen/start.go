@@ -39,14 +39,13 @@ type startScreen struct {
 	tr      *cells.Transcript // what the person ran before there is a lead; nil for nothing
 	due     bool              // Enter was pressed before the lead's name was known
 	behind  bool              // bots came or went since it was filled in
-	look    func(*App)        // looks anew for what it is filled in with
 	changes []func(*lead.Settings)
 }
 
 // begin waits for the bots to be known, which decides what is opened (choose), and for
 // what was written on the folder's start screens.
 func (a *App) begin() {
-	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort, asked: a.o.Fresh, look: (*App).opens}
+	a.start = &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort, asked: a.o.Fresh}
 	type kept struct {
 		found  map[string]pen.Kept
 		hand   string
@@ -92,7 +91,7 @@ func (a *App) choose() {
 func (a *App) opens() {
 	page, broken, err := a.o.Book.Read()
 	if err != nil {
-		a.start.failed = err
+		a.notes.fail(err)
 		return
 	}
 	if broken != nil {
@@ -316,9 +315,8 @@ func (st *startScreen) send(a *App, m message) {
 	if st.making {
 		return
 	}
-	if st.lead == "" { // it is still looked for, or is anew
+	if st.lead == "" { // it is still looked for
 		st.due = true
-		st.lookAgain(a)
 		return
 	}
 	a.saveDraft(&st.compose)

@@ -94,13 +94,6 @@ func (a *App) newCommand(string) error {
 	}
 	a.closeSide()
 	a.session, a.start = nil, &startScreen{project: a.o.Project, model: a.o.Model, effort: a.o.Effort}
-	a.start.look = (*App).fillNew
-	a.fillNew()
-	return nil
-}
-
-// fillNew fills in a start screen that was asked for, by the settings as they are now.
-func (a *App) fillNew() {
 	st := a.start
 	a.readSettings(func(_ bool, err error) {
 		var page *lead.Page
@@ -110,12 +103,11 @@ func (a *App) fillNew() {
 		switch {
 		case err != nil:
 			st.failed = err
-		case a.start == st && a.o.Kind == lead.KindHome && a.world.Bot(lead.HomeBot) == nil:
-			a.openHome()
 		case a.start == st:
 			a.fillStart(page)
 		}
 	})
+	return nil
 }
 
 // sessionsPanel lists what was kept of sessions.

@@ -330,9 +330,6 @@ func (a *App) footer(w int) text.Line {
 		}
 	}
 	words, warn := a.confinement().Words()
-	if a.state() == live.Gone {
-		words = []string{"Enter: what now"}
-	}
 	if w < 60 {
 		words = shortWords(words)
 	}

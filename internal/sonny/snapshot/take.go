@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"agent/internal/git"
@@ -21,11 +22,14 @@ func (m *Room) Take(ctx context.Context, bot int64, request string, now time.Tim
 	ctx, cancel := context.WithTimeout(ctx, MaxTime)
 	defer cancel()
 	return skipped(ctx, m.alone(func() error {
+		var ignored beside
+		var failed error
+		var looking sync.WaitGroup
+		looking.Go(func() { ignored, failed = m.ignored(ctx) })
 		tree, err := m.record(ctx)
-		if err != nil {
-			return err
+		if looking.Wait(); err == nil {
+			err = failed
 		}
-		ignored, err := m.ignored(ctx)
 		if err != nil {
 			return err
 		}

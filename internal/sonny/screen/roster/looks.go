@@ -25,5 +25,4 @@ var Looks = map[live.State]Look{
 	live.Done:     {"✔", "done", text.Run},
 	live.Failed:   {"✘", "failed", text.Fail},
 	live.Paused:   {"‖", "paused", text.Warn},
-	live.Gone:     {"✘", "gone", text.Fail},
 }
