@@ -155,3 +155,15 @@ func TestFullDisk(t *testing.T) {
 	e.wants(t, "env.mode", doctor.OK)
 	e.wants(t, "models", doctor.OK)
 }
+
+// A ~/.agent that cannot be written keeps every daemon from starting, so doctor fails.
+func TestAHomeThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	h := sonnytest.Fresh(t)
+	agent := h.Path(".agent")
+	ran := h.Run("/usr/bin/bwrap", "--dev-bind", "/", "/", "--ro-bind", agent, agent, "--",
+		sonnytest.Programs(t)+"/sonny", "doctor", "--offline", "--json")
+	if ran.Exit == 0 || !strings.Contains(ran.Stdout, `"home.mode","status":"fail","summary":"~/.agent cannot be written: read-only file system"`) {
+		t.Errorf("exit %d: %.400s%s", ran.Exit, ran.Stdout, ran.Stderr)
+	}
+}
