@@ -70,6 +70,7 @@ func features() []feature {
 		queueKeys,
 		typedModes,
 		commandsPanel,
+		firstMessages,
 		editorKeys,
 	}
 }
