@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -93,6 +94,9 @@ func (o *Options) limited(ctx context.Context) (context.Context, context.CancelF
 
 // With is Run with options.
 func (g Program) With(ctx context.Context, o Options, dir string, args ...string) (string, error) {
+	if err := IsFolder(dir); err != nil {
+		return "", err
+	}
 	ctx, cancel := o.limited(ctx)
 	defer cancel()
 	if !o.Own {
@@ -139,6 +143,21 @@ func (g Program) With(ctx context.Context, o Options, dir string, args ...string
 		return out.text.String(), errors.New(said)
 	}
 	return strings.TrimSuffix(out.text.String(), "\n"), nil
+}
+
+// IsFolder says of a folder that is gone that it is, which else would read as if git was:
+// workspace_unavailable. Of "", the caller's own, it says nothing.
+func IsFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case dir == "", err == nil && info.IsDir():
+		return nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return protocol.Fail(protocol.WorkspaceUnavailable, "the folder "+dir+" is gone; bring it back")
+	case err != nil:
+		return protocol.Fail(protocol.WorkspaceUnavailable, err.Error())
+	}
+	return protocol.Fail(protocol.WorkspaceUnavailable, dir+" is no folder any more")
 }
 
 // bounded keeps the first max bytes. Beyond them it fails, or drops the rest.

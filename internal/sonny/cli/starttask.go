@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"agent/internal/git"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
@@ -15,11 +16,16 @@ import (
 // the person has to have seen: a setup, which runs without any sandbox.
 func (a *app) planTask(w *around, link *connect.Link, kind lead.Kind) func(context.Context, string, string, string) (*screen.TaskPlan, error) {
 	return func(ctx context.Context, bot, name, brief string) (*screen.TaskPlan, error) {
-		now, err := a.newLead(w, kind)
+		record, err := link.Client.Inspect(ctx, bot)
 		if err != nil {
 			return nil, err
 		}
-		record, err := link.Client.Inspect(ctx, bot)
+		if record.Workspace != nil {
+			if err := git.IsFolder(*record.Workspace); err != nil {
+				return nil, err
+			}
+		}
+		now, err := a.newLead(w, kind)
 		if err != nil {
 			return nil, err
 		}

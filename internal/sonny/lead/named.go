@@ -94,21 +94,22 @@ func Titles(ctx context.Context, c *client.Client) func(*Found) string {
 		}
 		title, known := made[f.BotID]
 		if !known {
-			title = firstTitle(ctx, c, f.Record.Name)
+			title, _ = FirstTitle(ctx, c, f.Record.Name)
 			made[f.BotID] = title
 		}
 		return title
 	}
 }
 
-// firstTitle is a title of a bot's first turn; "" where there is none, or it cannot be
-// had.
-func firstTitle(ctx context.Context, c *client.Client, bot string) string {
+// FirstTitle is a title of a bot's first turn; "" where there is none. An error is the
+// daemon's, or the connection's.
+func FirstTitle(ctx context.Context, c *client.Client, bot string) (string, error) {
 	var page protocol.TurnPage
-	if c.Do(ctx, protocol.OpTurns, &protocol.Turns{Bot: bot, Limit: protocol.Set(int64(1))}, &page) != nil || len(page.Turns) == 0 {
-		return ""
+	err := c.Do(ctx, protocol.OpTurns, &protocol.Turns{Bot: bot, Limit: protocol.Set(int64(1))}, &page)
+	if err != nil || len(page.Turns) == 0 {
+		return "", err
 	}
-	return TitleOf(page.Turns[0].Prompt)
+	return TitleOf(page.Turns[0].Prompt), nil
 }
 
 // ForkName is the name of a bot that is forked from another: SOURCE-fork, else with a

@@ -13,6 +13,7 @@ import (
 	"agent/client"
 	"agent/client/instructions"
 	"agent/client/worktree"
+	"agent/internal/git"
 	"agent/internal/place"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/repo"
@@ -199,7 +200,7 @@ func (s *TaskStarter) folder(asked string) (string, error) {
 		return "", protocol.Fail(invalidArguments, "folder: "+s.Lead.Name+" works in no folder, and neither could a task")
 	}
 	if asked == "" {
-		return *s.Lead.Workspace, nil
+		return *s.Lead.Workspace, git.IsFolder(*s.Lead.Workspace)
 	}
 	if !filepath.IsAbs(asked) {
 		asked = filepath.Join(*s.Lead.Workspace, asked)

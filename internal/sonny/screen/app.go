@@ -186,6 +186,7 @@ type App struct {
 	allKnown    bool // every bot of the store, since the connection was made
 	plans       planStates
 	laters      inOrder
+	firsts      firsts
 	tasteless   string // what kept the settings from being read; "" for nothing
 	slack       slack
 	startsRead  bool                // what was written on the folder's start screens is known
@@ -405,6 +406,7 @@ func (a *App) note(n live.Note) {
 // connected is the first word of a connection. Another store is another world.
 func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	a.lost = nil
+	a.readFirsts()
 	before := a.ready.Store.Identity
 	a.ready = ready
 	if resumed {
@@ -417,7 +419,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.saveDrafts()
 		a.session, a.side, a.panel, a.o.Bot = nil, nil, nil, ""
 		a.start, a.loadedAll = a.newStart(), false // what is opened is chosen again
-		a.spend = spending{}
+		a.spend, a.firsts.titles = spending{}, map[int64]string{}
 	}
 	a.allKnown = false
 	a.world = live.New(ready)

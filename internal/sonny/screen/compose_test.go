@@ -492,6 +492,8 @@ func TestEditor(t *testing.T) {
 			t.Errorf("it was %s, which sandboxed agents may write", path)
 		}
 		draftSaved(h, "abzz")
+		s.Keys("C-d") // while it runs the draft is its own
+		s.Exit()
 	})
 
 	t.Run("an editor that fails changes nothing", func(t *testing.T) {

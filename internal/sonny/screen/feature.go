@@ -71,6 +71,7 @@ func features() []feature {
 		queueKeys,
 		typedModes,
 		commandsPanel,
+		firstMessages,
 		editorKeys,
 	}
 }

@@ -53,6 +53,8 @@ func TestABotThatWasDeletedElsewhere(t *testing.T) {
 			s.WaitGone("Ctrl+D detach")
 			s.Keys("Escape")
 			s.WaitFor("Ctrl+D detach")
+			s.Keys("C-u") // what could not be read of the bot gives the line back
+			holds(s, "")
 		}
 		for _, line := range []string{"/stop", "/stop all", "/archive", "/rename other", "/copy"} {
 			send(s, line)

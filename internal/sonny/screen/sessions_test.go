@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"agent/internal/sonny/screen/lists"
 	"agent/protocol"
 )
 
@@ -76,5 +77,53 @@ func TestSessionsOnScreen(t *testing.T) {
 		if strings.Contains(turns.Stdout, `"turn":`) {
 			t.Errorf("something was sent to the namesake: %s", turns.Stdout)
 		}
+	})
+}
+
+func TestSessionsAreCalledByTheirFirstMessages(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := openAt(h, dir, 120, 30)
+	s.WaitFor("1 AGENTS.md")
+	send(s, "say: mend the failing login test")
+	s.WaitFor("✔ done")
+	send(s, "/new")
+	s.WaitFor("demo.lead-2")
+	turnOf(s, func() { send(s, "say: other") })
+	turnOf(s, func() { send(s, "say: later") })
+	row := func(words ...string) {
+		t.Helper()
+		s.Until("a row with "+strings.Join(words, " and "), func(screen string) bool {
+			for line := range strings.SplitSeq(screen, "\n") {
+				if lists.HasAll(line, words) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+
+	t.Run("in the list of sessions, which is searched by them", func(t *testing.T) {
+		send(s, "/sessions")
+		row("say: mend the failing", "demo.lead ")
+		row("say: other", "demo.lead-2")
+		s.Type("/login")
+		s.Until("one session", func(screen string) bool {
+			return strings.Contains(screen, "say: mend the failing") && !strings.Contains(screen, "say: other ")
+		})
+		s.Keys("Escape")
+		s.WaitFor("r rename")
+		s.Keys("Escape")
+		s.WaitGone("/ login")
+		s.Keys("Escape")
+		s.WaitGone("sessions of")
+	})
+
+	t.Run("and in the switcher, until they have a title", func(t *testing.T) {
+		send(s, "/rename fix y")
+		s.WaitFor("fix y")
+		s.Keys("C-k")
+		row("demo.lead ", "say: mend the failing")
+		row("demo.lead-2", "fix y")
 	})
 }

@@ -42,6 +42,14 @@ func (a *App) openSwitcher() {
 		name: "switcher", title: "go to", List: lists.List{Filter: &edit.Field{}, Typing: true}, empty: "no bot is called so",
 		hint: []string{"Enter open", "Alt+Enter beside"},
 	}
+	titles := map[int64]string{}
+	if page, _, err := a.o.Book.Read(); err == nil {
+		for _, s := range page.Sessions {
+			if s.Store == a.ready.Store.Identity {
+				titles[s.BotID] = s.Title
+			}
+		}
+	}
 	p.rows = func(a *App) []lists.Row {
 		var rows []lists.Row
 		for b := range a.world.Bots() {
@@ -49,7 +57,7 @@ func (a *App) openSwitcher() {
 				break
 			}
 			if !lead.Judge(&b.Record) {
-				rows = append(rows, roster.Bot(b))
+				rows = append(rows, a.switchRow(b, titles[b.Record.ID]))
 			}
 		}
 		return rows
@@ -59,6 +67,17 @@ func (a *App) openSwitcher() {
 		"alt+enter": func(a *App, r lists.Row) bool { a.goTo(r.ID, true); return true },
 	}
 	a.panel = p
+}
+
+// switchRow is a bot in the switcher, with its session's title or its first message.
+func (a *App) switchRow(b *live.Bot, title string) lists.Row {
+	if title != "" {
+		return roster.Bot(b, title)
+	}
+	first, shown := a.first(&b.Record)
+	row := roster.Bot(b, first)
+	row.Shown = shown
+	return row
 }
 
 // goTo opens a bot by its name, here or beside.
@@ -174,7 +193,12 @@ func (p *sessionsPanel) list(a *App) []lists.Row {
 		if f.Archived != p.archived {
 			continue
 		}
+		var shown func()
+		if f.Title == "" {
+			f.Title, shown = a.first(f.Record)
+		}
 		row := roster.Session(f, a.botOf(f.Record), a.o.Clock())
+		row.Shown = shown
 		switch {
 		case f.Folder == a.o.Folder.Path, p.scope == 2, p.scope == 1 && f.Project == a.project():
 			here = append(here, row)

@@ -156,5 +156,9 @@ func skipped(ctx context.Context, err error) error {
 	case protocol.CodeOf(err) == Skipped:
 		return err
 	}
+	var gone *protocol.Error
+	if errors.Is(err, protocol.WorkspaceUnavailable) && errors.As(err, &gone) {
+		return protocol.Fail(Skipped, gone.Detail)
+	}
 	return protocol.Fail(Skipped, "the folder's files could not be kept before this message: "+err.Error())
 }

@@ -192,4 +192,7 @@ func drawRow(c term.Canvas, y, w int, r Row, hand bool) {
 		c.Put(0, y, text.Of(text.Accent, "▎"), 1)
 	}
 	c.Put(2, y, r.Line.Cut(w-3), w-2)
+	if r.Shown != nil {
+		r.Shown()
+	}
 }

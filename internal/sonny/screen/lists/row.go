@@ -11,6 +11,7 @@ type Row struct {
 	ID    string
 	Line  text.Line
 	Match string // what the filter looks in; "": the line's text
+	Shown func() // called whenever the row is drawn; nil for nothing
 }
 
 // HasAll reports whether a text has all words of a filter.

@@ -97,7 +97,7 @@ func (p *View) Draw(c term.Canvas, columns bool, bot, name, branch string) {
 func (p *View) headline() text.Line {
 	switch {
 	case p.Failed != nil:
-		return text.Of(text.Fail, cells.OneLine(p.Failed.Error()))
+		return text.Of(text.Fail, "cannot be read")
 	case p.Set == nil:
 		return text.Of(text.Dim, "reading…")
 	}
@@ -206,9 +206,7 @@ func (p *View) diff(c term.Canvas) {
 	w, h := c.Size()
 	f := p.current()
 	if f == nil {
-		if p.Set != nil {
-			c.Put(1, 1, text.Of(text.Dim, "nothing is changed here"), w-2)
-		}
+		p.without(c)
 		return
 	}
 	v := p.layout(f, w-2)
@@ -236,6 +234,19 @@ func (p *View) diff(c term.Canvas) {
 	}
 	if p.Set.Cut && p.file == len(p.Set.Files)-1 && y < h {
 		c.Put(1, y, text.Of(text.Warn, "there is more than 1 MiB of changes; the rest is not shown"), w-2)
+	}
+}
+
+// without says why there is no file.
+func (p *View) without(c term.Canvas) {
+	w, _ := c.Size()
+	switch {
+	case p.Failed != nil:
+		for i, line := range text.Wrap([]text.Span{{Text: cells.OneLine(p.Failed.Error()), Role: text.Fail}}, text.Frame{Width: max(10, w-2)}) {
+			c.Put(1, 1+i, line, w-2)
+		}
+	case p.Set != nil:
+		c.Put(1, 1, text.Of(text.Dim, "nothing is changed here"), w-2)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"agent/internal/sonny/screen/text"
 )
 
-// Bot is a bot of the list of all.
-func Bot(b *live.Bot) lists.Row {
+// Bot is a bot of the list of all; title is its session's, or made of its first message,
+// "" for none.
+func Bot(b *live.Bot, title string) lists.Row {
 	g := Looks[b.State(false)]
 	folder := ""
 	if b.Record.Workspace != nil {
@@ -24,9 +25,10 @@ func Bot(b *live.Bot) lists.Row {
 	line := text.Join(
 		text.Span{Text: text.Pad(cells.OneLine(b.Record.Name), 30) + " "},
 		text.Span{Text: text.Pad(g.Mark+" "+g.Word, 12) + " ", Role: g.Role},
+		text.Span{Text: text.Pad(cells.OneLine(title), 24) + " "},
 		text.Span{Text: cells.OneLine(folder), Role: text.Dim},
 	)
-	return lists.Row{ID: b.Record.Name, Line: line, Match: b.Record.Name + " " + folder}
+	return lists.Row{ID: b.Record.Name, Line: line, Match: b.Record.Name + " " + title + " " + folder}
 }
 
 // SessionHead is what stands above the list of sessions.
