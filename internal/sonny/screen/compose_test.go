@@ -492,7 +492,7 @@ func TestEditor(t *testing.T) {
 			t.Errorf("it was %s, which sandboxed agents may write", path)
 		}
 		draftSaved(h, "abzz")
-		s.Keys("C-d") // while it runs the draft is its own
+		s.Hangup() // while it runs the draft is its own
 		s.Exit()
 	})
 
