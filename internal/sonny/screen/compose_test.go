@@ -492,8 +492,9 @@ func TestEditor(t *testing.T) {
 			t.Errorf("it was %s, which sandboxed agents may write", path)
 		}
 		draftSaved(h, "abzz")
-		s.Hangup() // while it runs the draft is its own
-		s.Exit()
+		pid := s.PID()
+		s.KillPane() // while it runs the draft is its own
+		h.Until("sonny's end", func() bool { return !running(pid) })
 	})
 
 	t.Run("an editor that fails changes nothing", func(t *testing.T) {
