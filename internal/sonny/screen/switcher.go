@@ -50,6 +50,11 @@ func (a *App) openSwitcher() {
 			}
 		}
 	}
+	for _, s := range []*session{a.session, a.side} {
+		if s != nil && s.kept.Title != "" { // it may be on its way into the book
+			titles[s.id] = s.kept.Title
+		}
+	}
 	p.rows = func(a *App) []lists.Row {
 		var rows []lists.Row
 		for b := range a.world.Bots() {
