@@ -105,7 +105,7 @@ func (g Program) With(ctx context.Context, o Options, dir string, args ...string
 	argv := append([]string{g.path}, args...)
 	if o.Within != nil {
 		var err error
-		if argv, err = o.Within.launch(dir, argv); err != nil {
+		if argv, err = o.Within.launch(ctx, dir, argv); err != nil {
 			return "", err
 		}
 	}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"context"
 	"strings"
 )
 
@@ -8,7 +9,7 @@ import (
 const seatbelt = "/usr/bin/sandbox-exec"
 
 // launch is how a command is begun that writes below w alone.
-func (w *Within) launch(_ string, argv []string) ([]string, error) {
+func (w *Within) launch(_ context.Context, _ string, argv []string) ([]string, error) {
 	kept, err := w.kept()
 	if err != nil {
 		return nil, err
