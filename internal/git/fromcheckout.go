@@ -31,23 +31,23 @@ func (s setting) leadsInto(c Checkout, dir string) bool {
 	section, _, name := parts(s.key)
 	switch {
 	case (section == "include" || section == "includeif") && name == "path":
-		return c.holds(fromHome(s.value), dir)
+		return c.Holds(fromHome(s.value), dir)
 	case section == "filter" && name != "required", section == "merge" && name == "driver", section == "gpg" && name == "program":
 	case s.key == "core.sshcommand", section == "credential" && name == "helper":
 	default:
 		return false
 	}
 	for _, word := range strings.FieldsFunc(s.value, func(r rune) bool { return strings.ContainsRune(" \t\n\"';&|()<>=", r) }) {
-		if strings.Contains(word, "/") && c.holds(fromHome(word), c.Top) || isThere(filepath.Join(c.Top, word)) {
+		if strings.Contains(word, "/") && c.Holds(fromHome(word), c.Top) || isThere(filepath.Join(c.Top, word)) {
 			return true
 		}
 	}
 	return false
 }
 
-// holds reports whether a path, which may be relative to dir, is in the checkout or in its
+// Holds reports whether a path, which may be relative to dir, is in the checkout or in its
 // git folders, by its name or by where its links lead.
-func (c Checkout) holds(path, dir string) bool {
+func (c Checkout) Holds(path, dir string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}

@@ -230,31 +230,12 @@ func (r Repo) hooksLeadOut() bool {
 	}
 	entries, failed := os.ReadDir(dir)
 	return err != nil || failed != nil || !info.IsDir() || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return e.Type()&fs.ModeSymlink != 0 && !r.outside(filepath.Join(dir, e.Name()))
-	})
-}
-
-// outside reports whether a link names, and leads to, something that is not the checkout's.
-func (r Repo) outside(link string) bool {
-	next, err := os.Readlink(link)
-	if err != nil {
-		return false
-	}
-	if !filepath.IsAbs(next) {
-		next = filepath.Join(filepath.Dir(link), next)
-	}
-	real, err := filepath.EvalSymlinks(link)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist) // nothing runs
-	}
-	for _, folder := range []string{r.Top, r.Common} {
-		for _, path := range []string{next, real} {
-			if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
-				return false
-			}
+		if e.Type()&fs.ModeSymlink == 0 {
+			return false
 		}
-	}
-	return true
+		next, err := os.Readlink(filepath.Join(dir, e.Name()))
+		return err != nil || r.checkout().Holds(next, dir)
+	})
 }
 
 // Careful runs a command that changes a checkout which agents write: no hook runs. writer
