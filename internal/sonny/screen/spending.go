@@ -186,8 +186,9 @@ func (p *spending) warn(a *App) {
 	}
 	p.warned = f.day
 	line := "today's use has cost " + usage.Money(f.today.USD) + ": more than usage.daily_warn_usd, " + usage.Money(a.o.Usage.WarnUSD)
+	once, day := a.o.Usage.Once, f.day // the loop may change both
 	do(a, func(context.Context) (bool, error) {
-		return a.o.Usage.Once == nil || a.o.Usage.Once("usage.daily_warn_usd "+f.day), nil
+		return once == nil || once("usage.daily_warn_usd "+day), nil
 	}, func(first bool, _ error) {
 		if first {
 			a.notes.say(line)
