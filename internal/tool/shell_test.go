@@ -432,9 +432,12 @@ func TestShellManyAtOnce(t *testing.T) {
 		var started, done sync.WaitGroup
 		started.Add(200)
 		pids := make([]int, 200)
+		starts := make(chan struct{}, 4) // a start takes a thread for a moment, which then stays
 		for i := range pids {
 			done.Go(func() {
+				starts <- struct{}{}
 				c, f := startCommand(t.Context(), env, "sleep 300 & sleep 300")
+				<-starts
 				started.Done()
 				if f != nil {
 					t.Error(f)

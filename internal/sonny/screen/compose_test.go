@@ -528,7 +528,8 @@ func TestCaret(t *testing.T) {
 		row := ""
 		for line := range strings.SplitSeq(s.Capture(), "\n") {
 			if strings.Contains(line, "漢字") {
-				row = strings.TrimLeft(line, "› ")
+				// A redraw may cost tmux the mark, or put a blank behind the joined character.
+				row = strings.Join(strings.Fields(strings.TrimLeft(line, "› ")), " ")
 			}
 		}
 		if row != "漢字 é 👩‍💻 x" {
