@@ -32,12 +32,13 @@ type body struct {
 	codec model.Codec
 	v     *view
 
-	buf  *[]byte
-	off  int   // of what is in buf, given out
-	next int   // pinned blocks, then nodes, then what is extra
-	sent int64 // bytes made
-	any  bool  // something was made: a comma comes next
+	buf  *[]byte // nil while there is no batch: one that waits for a reader holds none
+	off  int     // of what is in buf, given out
+	next int     // pinned blocks, then nodes, then what is extra
+	sent int64   // bytes made
+	any  bool    // something was made: a comma comes next
 	err  error
+	done bool // closed
 
 	// The item under way, when it did not fit its batch.
 	at    int64  // bytes of the stored item made so far
@@ -53,21 +54,22 @@ type pictureRun struct {
 }
 
 func openBody(ctx context.Context, e *Engine, codec model.Codec, v *view) *body {
-	return &body{ctx: ctx, e: e, codec: codec, v: v, buf: batchBuffers.Get().(*[]byte)}
+	return &body{ctx: ctx, e: e, codec: codec, v: v}
 }
 
-// Read gives the next bytes. A store that fails is remembered: the transport
-// would report it as a broken connection.
+// Read gives the next bytes; one of no bytes makes the batch that they come from.
+// A store that fails is remembered: the transport would report it as a broken
+// connection.
 func (b *body) Read(p []byte) (int, error) {
-	if b.buf == nil {
+	if b.done {
 		return 0, io.ErrClosedPipe
 	}
-	for b.off == len(*b.buf) {
+	for b.buf == nil || b.off == len(*b.buf) {
 		if b.err != nil {
 			return 0, b.err
 		}
-		*b.buf, b.off = (*b.buf)[:0], 0
 		if b.over() {
+			b.free()
 			if b.sent != b.v.bytes {
 				b.err = fmt.Errorf("engine: a request of %d bytes came out at %d", b.v.bytes, b.sent)
 				return 0, b.err
@@ -87,12 +89,24 @@ func (b *body) Read(p []byte) (int, error) {
 // Close gives the buffer back. It may be called while a failed transport still
 // holds the body, but not during a Read.
 func (b *body) Close() error {
-	if b.buf != nil {
-		*b.buf = (*b.buf)[:0]
-		batchBuffers.Put(b.buf)
-		b.buf, b.whole = nil, nil
-	}
+	b.free()
+	b.whole, b.done = nil, true
 	return nil
+}
+
+// begin has an empty buffer for a batch.
+func (b *body) begin() {
+	if b.buf == nil {
+		b.buf = batchBuffers.Get().(*[]byte)
+	}
+	*b.buf, b.off = (*b.buf)[:0], 0
+}
+
+func (b *body) free() {
+	if b.buf != nil {
+		batchBuffers.Put(b.buf)
+		b.buf = nil
+	}
 }
 
 func (b *body) over() bool { return b.next == b.v.parts() && b.whole == nil }
@@ -100,6 +114,7 @@ func (b *body) over() bool { return b.next == b.v.parts() && b.whole == nil }
 // fill makes the next batch.
 func (b *body) fill() error {
 	err := b.e.readAtOnce(b.ctx, "items", func(c *store.Conn) error {
+		b.begin()
 		for items := 0; items < batchItems && len(*b.buf) < batchBytes && !b.over(); items++ {
 			if b.next < len(b.v.pinned) {
 				b.comma()

@@ -43,10 +43,7 @@ func (t *task) complete(provider model.Provider, req *model.Request, bodies *bod
 		began := time.Now()
 		done, err := provider.Complete(t.ctx, req, sink, rep)
 		if errors.Is(err, model.ErrPaced) {
-			return nil, t.park(parkRecord{
-				Kind: parkPaced, DeadlineMS: t.e.nowMS() + rep.ParkFor.Milliseconds(),
-				PacedSinceMS: t.e.nowMS(), CallAttempts: attempt, CallSpentMS: spent.Milliseconds(),
-			})
+			return nil, t.parkPaced(rep.ParkFor, attempt, spent)
 		}
 		spent += time.Since(began) - time.Duration(rep.PacedMS)*time.Millisecond
 		t.sentMS = rep.SentMS
@@ -77,6 +74,14 @@ func (t *task) complete(provider model.Provider, req *model.Request, bodies *bod
 		}
 		t.retries++
 	}
+}
+
+// parkPaced parks the turn for so long, with what its call has cost so far.
+func (t *task) parkPaced(wait time.Duration, attempts int, spent time.Duration) error {
+	return t.park(parkRecord{
+		Kind: parkPaced, DeadlineMS: t.e.nowMS() + wait.Milliseconds(),
+		PacedSinceMS: t.e.nowMS(), CallAttempts: attempts, CallSpentMS: spent.Milliseconds(),
+	})
 }
 
 // request fills in what a provider needs. The tracker remembers the bodies

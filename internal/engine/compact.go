@@ -83,6 +83,12 @@ func (t *task) compact(v *view) (bool, error) {
 	if err != nil || !p.Full(before) {
 		return false, err
 	}
+	return t.compactTo(v, p)
+}
+
+// compactTo makes the summary that leaves what the policy keeps. It is apart from
+// compact since a bot's row takes much of the stack, which each turn would have.
+func (t *task) compactTo(v *view, p window.Policy) (bool, error) {
 	bot, err := t.botRow()
 	if err != nil {
 		return false, err

@@ -63,7 +63,8 @@ type Items struct {
 	Bytes int64 // exact length of what a reader yields
 	Count int
 	// Open starts a reading at the first byte. Each reading yields the same
-	// bytes. The caller closes it; its buffers are free only then.
+	// bytes, and its failure each time. A Read of no bytes makes the next ones
+	// ready. The caller closes it; its buffers are free only then.
 	Open func() (io.ReadCloser, error)
 }
 

@@ -16,24 +16,31 @@ const readerCount = 4
 type Reader struct {
 	conn *sqlite.Conn
 	work chan func(*Reader) error
-	done chan error
+	done chan reading
+}
+
+// reading is what came of one function.
+type reading struct {
+	err  error
+	left bool // a statement open
 }
 
 // newReader makes a reader with a goroutine of its own, on whose stack SQLite
 // runs. On those of a thousand turns, which then wait for their models, the
 // room it took would stay.
 func newReader(c *sqlite.Conn) *Reader {
-	r := &Reader{conn: c, work: make(chan func(*Reader) error), done: make(chan error)}
+	r := &Reader{conn: c, work: make(chan func(*Reader) error), done: make(chan reading)}
 	go func() {
 		for f := range r.work {
-			r.done <- f(r)
+			err := f(r)
+			r.done <- reading{err, r.end()}
 		}
 	}()
 	return r
 }
 
-// run has f run on the reader's goroutine.
-func (r *Reader) run(f func(*Reader) error) error {
+// run has f run on the reader's goroutine, and what it left open ended there.
+func (r *Reader) run(f func(*Reader) error) reading {
 	r.work <- f
 	return <-r.done
 }
@@ -74,10 +81,10 @@ func (s *Store) Read(ctx context.Context, op string, f func(*Reader) error) erro
 	}
 	defer s.readers.give(r)
 	if err = failed(s.faults.hitOp("read", op)); err == nil {
-		err = storageError(r.run(f))
-	}
-	if left := r.end(); left && err == nil {
-		err = protocol.Fail(protocol.StorageError, "the read "+op+" left a statement open")
+		did := r.run(f)
+		if err = storageError(did.err); err == nil && did.left {
+			err = protocol.Fail(protocol.StorageError, "the read "+op+" left a statement open")
+		}
 	}
 	if protocol.CodeOf(err) == protocol.StorageError {
 		s.stats.readFailed()

@@ -43,9 +43,16 @@ func (b *body) fail(err error) error {
 
 // open starts a reading at the first byte. The items are opened when their
 // first byte is wanted.
-func (b *body) open() (io.ReadCloser, error) {
-	return &bodyReader{body: b, head: bytes.NewReader(b.prefix), tail: bytes.NewReader(b.suffix)}, nil
+func (b *body) open() (io.ReadCloser, error) { return b.reader(), nil }
+
+func (b *body) reader() *bodyReader {
+	return &bodyReader{body: b, head: bytes.NewReader(b.prefix), tail: bytes.NewReader(b.suffix)}
 }
+
+// drop lets go of the prefix, instructions and tools that each stream would
+// hold to its end. It is for when the response's headers are there: the
+// transport opens the body no more. A reading that goes on has its own hold.
+func (b *body) drop() { b.prefix = nil }
 
 // bodyReader is one reading. Close may come from another goroutine than Read.
 type bodyReader struct {
@@ -79,17 +86,25 @@ func (r *bodyReader) Read(p []byte) (int, error) {
 	return r.tail.Read(p)
 }
 
+// ready has the items' first bytes made. The transport's writer holds 32 KiB of
+// its own while it waits for them: many that begin at once would need much room.
+func (r *bodyReader) ready() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed && r.stream == nil && r.items.Bytes > 0 && r.openItems() == nil {
+		r.stream.Read(nil) // a failure comes again when they are read
+	}
+}
+
 // readItems gives the next bytes of the items; 0 without an error at their
 // end. Their length must be what was promised in the header: it comes from
 // sizes recorded with the items, so another one is a defect and no failure
 // that a repeat could mend.
 func (r *bodyReader) readItems(p []byte) (int, error) {
 	if r.stream == nil {
-		stream, err := r.items.Open()
-		if err != nil {
-			return 0, r.fail(err)
+		if err := r.openItems(); err != nil {
+			return 0, err
 		}
-		r.stream = stream
 	}
 	for range 100 {
 		n, err := r.stream.Read(p)
@@ -114,6 +129,14 @@ func (r *bodyReader) readItems(p []byte) (int, error) {
 	return 0, r.fail(io.ErrNoProgress)
 }
 
+func (r *bodyReader) openItems() (err error) {
+	if r.stream, err = r.items.Open(); err != nil {
+		r.stream = nil
+		return r.fail(err)
+	}
+	return nil
+}
+
 func lengthDefect(what string, want int64) error {
 	return model.Errorf("store_row_invalid",
 		"the conversation's items hold %s bytes than the %d that were recorded with them", what, want)
@@ -125,7 +148,7 @@ func (r *bodyReader) Close() error {
 	if r.closed {
 		return nil
 	}
-	r.closed = true
+	r.closed, r.head = true, nil
 	if r.stream == nil {
 		return nil
 	}

@@ -34,8 +34,8 @@ type Call struct {
 	Path      string      // appended to the base URL, with its slash
 	Header    http.Header // beyond those every call has; may be nil
 	Pool      string
-	MaxOutput int64 // for the estimate; 0: no cap
-	Prefix    []byte
+	MaxOutput int64  // for the estimate; 0: no cap
+	Prefix    []byte // Stream takes it from the call, to hold it no longer than it must
 	Items     model.Items
 	Suffix    []byte
 	Stall     time.Duration
@@ -75,6 +75,7 @@ type Whole interface {
 // rep.Usage is the decoder's to fill.
 func (c *Client) Stream(ctx context.Context, call *Call, dec Decoder, sink func(model.Event), rep *model.Report) error {
 	b := &body{prefix: call.Prefix, items: call.Items, suffix: call.Suffix}
+	call.Prefix = nil
 	began := time.Now()
 	grant, park, err := c.Pools.Acquire(ctx, call.Pool, pace.Estimate(b.length(), call.MaxOutput))
 	rep.PacedMS += time.Since(began).Milliseconds()
@@ -123,18 +124,27 @@ func (a *attempt) run(parent context.Context) error {
 		return a.failure(parent, ctx, err, connectionError)
 	}
 	defer resp.Body.Close()
+	a.body.drop()
 	permit()
+	return a.reader(resp)(parent, ctx, resp)
+}
+
+// reader is what reads the response, whose headers it learns from.
+func (a *attempt) reader(resp *http.Response) func(parent, ctx context.Context, resp *http.Response) error {
 	a.rep.RequestID = resp.Header.Get(a.c.family.RequestID)
 	a.c.learn(resp.Header)
-	if resp.StatusCode/100 == 2 {
-		if a.call.Answered != nil {
-			a.call.Answered(resp.Header)
-		}
-		a.grant.Learn(a.c.family.Limits(resp.Header))
-		a.grant.Accepted()
-		return a.stream(parent, ctx, resp)
+	if resp.StatusCode/100 != 2 {
+		return func(parent, _ context.Context, resp *http.Response) error { return a.refused(parent, resp) }
 	}
-	return a.refused(parent, resp)
+	if a.call.Answered != nil {
+		a.call.Answered(resp.Header)
+	}
+	a.grant.Learn(a.c.family.Limits(resp.Header))
+	a.grant.Accepted()
+	if contentType := resp.Header.Get("content-type"); contentType != "" && mediaType(contentType) != "text/event-stream" {
+		return a.answer
+	}
+	return a.stream
 }
 
 // refused reads the refusal. One for a spent quota teaches the pool nothing:
@@ -157,12 +167,15 @@ func (a *attempt) send(ctx context.Context) (*http.Response, error) {
 	clock := startHeaderClock(a.c.family.HeaderWait, a.cancel)
 	defer clock.stop()
 	a.body.progress = clock.renew
-	trace := &httptrace.ClientTrace{WroteHeaders: func() {
-		if !a.dispatched.Swap(true) {
-			a.sentMS.Store(time.Now().UnixMilli())
-		}
-	}}
-	first, _ := a.body.open()
+	first := a.body.reader()
+	trace := &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { first.ready() },
+		WroteHeaders: func() {
+			if !a.dispatched.Swap(true) {
+				a.sentMS.Store(time.Now().UnixMilli())
+			}
+		},
+	}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace),
 		http.MethodPost, a.c.base+a.call.Path, first)
 	if err != nil {
@@ -198,51 +211,32 @@ func (a *attempt) failure(parent, ctx context.Context, err error, classify func(
 	return a.c.withProxy(classify(err))
 }
 
-// stream decodes a successful response to its end.
-func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error {
+// answer reads a successful response that is no stream.
+func (a *attempt) answer(parent, ctx context.Context, resp *http.Response) error {
 	contentType := resp.Header.Get("content-type")
-	media := mediaType(contentType)
-	if dec, ok := a.dec.(Whole); ok && media == "application/json" {
+	if dec, ok := a.dec.(Whole); ok && mediaType(contentType) == "application/json" {
 		return a.whole(parent, ctx, resp, dec)
 	}
-	if contentType != "" && media != "text/event-stream" {
-		limit := time.AfterFunc(errorBodyTime, func() { a.cancel(nil) })
-		defer limit.Stop()
-		return expectedSSE(resp.StatusCode, contentType, readFailure(resp.Body, contentType))
-	}
+	limit := time.AfterFunc(errorBodyTime, func() { a.cancel(nil) })
+	defer limit.Stop()
+	return expectedSSE(resp.StatusCode, contentType, readFailure(resp.Body, contentType))
+}
+
+// stream decodes a stream to its end. A turn waits here for most of its time,
+// and the decoders go deep from here: its frame is kept small.
+func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error {
 	clocks := watch(a.call.Stall, a.cancel)
 	defer clocks.stop()
-	sink := a.sinkBetween(clocks)
-	from := &watched{from: resp.Body, clocks: clocks, keep: contentType == ""}
+	from := &watched{from: resp.Body, clocks: clocks, keep: resp.Header.Get("content-type") == ""}
 	frames := NewSSE(from)
 	defer frames.Close()
-	drain := drain{end: func() { a.cancel(nil) }}
-	defer drain.stop()
-	after := drainTime
-	if dec, ok := a.dec.(Ender); ok {
-		after = usageTime
-		frames.OnDone(func() {
-			after = drainTime
-			if dec.Done(); dec.Ended() {
-				drain.begin(after)
-			}
-		})
-	}
+	end := a.ending(frames)
+	defer end.stop()
+	sink := a.sinkBetween(clocks)
 	for n := 0; ; n++ {
 		data, err := frames.Next()
-		var broken *model.Error
-		whole := err == io.EOF || errors.As(err, &broken)
-		if whole && n == 0 && from.keep && !from.startsLikeSSE() {
-			return expectedSSE(resp.StatusCode, "", from.failure(err))
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil && a.dec.Ended() && parent.Err() == nil && broken == nil {
-			break // all of the response is here; how its connection ends says nothing
-		}
 		if err != nil {
-			return a.failure(parent, ctx, err, streamError)
+			return a.ended(parent, ctx, resp, from, n == 0, err)
 		}
 		if parent.Err() != nil {
 			return context.Cause(parent)
@@ -256,13 +250,42 @@ func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error
 			clocks.content()
 		}
 		if !ended && a.dec.Ended() {
-			drain.begin(after)
+			end.begin()
 		}
 	}
+}
+
+// ended gives what an end of the frames means: nil where all of the response is
+// there. none: it came before any frame.
+func (a *attempt) ended(parent, ctx context.Context, resp *http.Response, from *watched, none bool, err error) error {
+	var broken *model.Error
+	whole := err == io.EOF || errors.As(err, &broken)
+	if whole && none && from.keep && !from.startsLikeSSE() {
+		return expectedSSE(resp.StatusCode, "", from.failure(err))
+	}
+	if err != io.EOF && !(a.dec.Ended() && parent.Err() == nil && broken == nil) {
+		return a.failure(parent, ctx, err, streamError)
+	}
+	// Where all of the response is here, how its connection ends says nothing.
 	if !a.dec.Ended() {
 		return model.Errorf("missing_completion", "the stream ended without its last event")
 	}
 	return nil
+}
+
+// ending is the drain of a stream, for as long as the family's last words take.
+func (a *attempt) ending(frames *SSE) *drain {
+	d := &drain{end: func() { a.cancel(nil) }, after: drainTime}
+	if dec, ok := a.dec.(Ender); ok {
+		d.after = usageTime
+		frames.OnDone(func() {
+			d.after = drainTime
+			if dec.Done(); dec.Ended() {
+				d.begin()
+			}
+		})
+	}
+	return d
 }
 
 // sinkBetween is the attempt's sink, whose time counts for no clock.
@@ -296,17 +319,18 @@ func (a *attempt) whole(parent, ctx context.Context, resp *http.Response, dec Wh
 // drain ends a stream that stays open behind all there is to come.
 type drain struct {
 	end   func()
-	timer *time.Timer // nil before it begins
+	after time.Duration // how long the stream may stay open, as far as is known
+	timer *time.Timer   // nil before it begins
 	wait  time.Duration
 }
 
-// begin gives the stream so long, or shortens what it was given.
-func (d *drain) begin(after time.Duration) {
-	if d.timer != nil && d.wait <= after {
+// begin gives the stream its time, or shortens what it was given.
+func (d *drain) begin() {
+	if d.timer != nil && d.wait <= d.after {
 		return
 	}
 	d.stop()
-	d.wait, d.timer = after, time.AfterFunc(after, d.end)
+	d.wait, d.timer = d.after, time.AfterFunc(d.after, d.end)
 }
 
 func (d *drain) stop() {

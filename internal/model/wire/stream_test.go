@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"agent/internal/model"
 	"agent/internal/model/modeltest"
@@ -104,6 +106,33 @@ func TestStream(t *testing.T) {
 			if got := req.Header.Get(name); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
+		}
+	})
+	t.Run("a stream holds no instructions", func(t *testing.T) {
+		t.Parallel()
+		streaming, goOn := make(chan struct{}), make(chan struct{})
+		s := modeltest.Serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
+			modeltest.WriteSSE(w, sse("a"))
+			w.(http.Flusher).Flush()
+			close(streaming)
+			<-goOn
+			io.WriteString(w, string(sse("end")))
+		})
+		c := call(modeltest.Items(item))
+		c.Prefix = bytes.Repeat([]byte(" "), 1<<20)
+		held := weak.Make(&c.Prefix[0])
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := run(t, ctx, client(t, s.URL), c)
+			ended <- err
+		}()
+		<-streaming
+		for held.Value() != nil && t.Context().Err() == nil {
+			runtime.GC() // until the client has seen the headers
+		}
+		close(goOn)
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("a store that fails in the body is its own error", func(t *testing.T) {
