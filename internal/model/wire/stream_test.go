@@ -116,7 +116,7 @@ func TestStream(t *testing.T) {
 			w.(http.Flusher).Flush()
 			close(streaming)
 			<-goOn
-			io.WriteString(w, string(sse("end")))
+			w.Write(sse("end"))
 		})
 		c := call(modeltest.Items(item))
 		c.Prefix = bytes.Repeat([]byte(" "), 1<<20)
