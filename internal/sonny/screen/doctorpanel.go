@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/doctor"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
@@ -47,7 +48,7 @@ func (p *doctorPanel) run(a *App) {
 	do(a, func(ctx context.Context) (*doctor.Report, error) { return a.o.Doctor(ctx) }, func(r *doctor.Report, err error) {
 		p.report, p.waits = r, ""
 		if err != nil {
-			p.empty = err.Error()
+			p.empty = fault.Screen.Words(err)
 			a.notes.fail(err)
 		}
 	})

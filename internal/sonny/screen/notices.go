@@ -3,6 +3,7 @@ package screen
 import (
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
@@ -54,7 +55,7 @@ type notices struct {
 func (n *notices) say(line string) { n.add(notice{line: line}) }
 
 // fail says what went wrong.
-func (n *notices) fail(err error) { n.add(notice{line: err.Error(), fail: true}) }
+func (n *notices) fail(err error) { n.add(notice{line: fault.Screen.Words(err), fail: true}) }
 
 func (n *notices) add(x notice) {
 	x.at = n.now()

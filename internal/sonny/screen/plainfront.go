@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/plain"
@@ -108,7 +109,7 @@ func (f *plainFront) sayLink(a *App) {
 	case down && a.lost.Spent:
 		f.con.Print(plain.Notice + ": the daemon died again and again, and is not started unasked any more. Enter on an empty line starts it.")
 	case down:
-		f.con.Print(plain.Labelled(plain.Error, "disconnected: "+termsafe.OneLine(a.lost.Err.Error())+". trying again.")...)
+		f.con.Print(plain.Labelled(plain.Error, "disconnected: "+termsafe.OneLine(fault.Screen.Words(a.lost.Err))+". trying again.")...)
 	default:
 		f.con.Print(plain.Notice + ": connected again.")
 	}
@@ -170,7 +171,7 @@ func (f *plainFront) earlier(most int, asked bool) {
 	case from > 0:
 		f.con.Print(fmt.Sprintf(`%s: %s before these are not printed. type "show earlier" for some of them.`, plain.Notice, human.Count(from, "entry", "entries")))
 	case asked && n == 0:
-		f.con.Print(plain.Notice + ": all that is loaded was printed. agent history prints the whole of it.")
+		f.con.Print(plain.Notice + ": all that is loaded was printed. /export writes the whole of it to a file.")
 	}
 	for _, lines := range f.past[from:] {
 		f.con.Print(lines...)

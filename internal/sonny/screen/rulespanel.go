@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/lists"
@@ -71,7 +72,7 @@ func (p *rulesPanel) read(a *App) {
 	}, func(h heldRules, err error) {
 		p.waits = ""
 		if err != nil {
-			p.empty = err.Error()
+			p.empty = fault.Screen.Words(err)
 			a.notes.fail(err)
 			return
 		}

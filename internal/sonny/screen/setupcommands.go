@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 )
 
@@ -25,7 +26,7 @@ func (a *App) verb(args ...string) error {
 	}
 	argv := append(a.o.Self[:len(a.o.Self):len(a.o.Self)], args...)
 	if err := a.lend(exec.Command(argv[0], argv[1:]...)); err != nil {
-		return protocol.Fail("failed", words+": "+err.Error())
+		return protocol.Fail("failed", words+": "+fault.Screen.Words(err))
 	}
 	a.notes.say(words + " is done; what it changed holds for leads that are made from the next start on")
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
@@ -170,7 +171,7 @@ func (f *FirstRun) enter(ctx context.Context) (bool, error) {
 func (f *FirstRun) take(ctx context.Context) {
 	key, err := setup.Clean(f.field.Text())
 	if err != nil {
-		f.say(err.Error(), true)
+		f.say(fault.Screen.Words(err), true)
 		return
 	}
 	f.key = key
@@ -215,7 +216,7 @@ func (f *FirstRun) tried(models []string, err error) {
 		f.say(f.whose.Label+" says: "+no.Error()+"  ·  k keeps it anyway", true)
 	case err != nil:
 		f.keep(nil)
-		f.say("kept, but not tried: "+err.Error(), true)
+		f.say("kept, but not tried: "+fault.Screen.Words(err), true)
 	default:
 		f.keep(models)
 	}
@@ -224,7 +225,7 @@ func (f *FirstRun) tried(models []string, err error) {
 func (f *FirstRun) keep(models []string) {
 	if err := f.Keep(f.whose, f.key, models); err != nil {
 		f.back()
-		f.say(err.Error(), true)
+		f.say(fault.Screen.Words(err), true)
 		return
 	}
 	f.key, f.step = "", connected
@@ -257,7 +258,7 @@ func (f *FirstRun) choose(ctx context.Context, n int) (bool, error) {
 func (f *FirstRun) ended(err error) (bool, error) {
 	if err != nil {
 		f.back()
-		f.say(err.Error(), true)
+		f.say(fault.Screen.Words(err), true)
 		return false, nil
 	}
 	return true, nil
