@@ -69,12 +69,12 @@ func (p *doctorPanel) checks() (rows []lists.Row) {
 		return nil
 	}
 	for _, c := range p.report.Checks {
-		rows = append(rows, lists.Row{ID: c.ID, Line: text.Join(
-			text.Span{Text: text.Pad(string(c.Status), 5) + " ", Role: checkRoles[c.Status]},
-			text.Span{Text: text.Pad(c.ID, 17) + " "},
-			text.Span{Text: cells.OneLine(c.Summary)},
-			text.Span{Text: remedyOf(c), Role: text.Accent},
-		)})
+		rows = append(rows, lists.InColumns(c.ID,
+			lists.Column{Text: string(c.Status), Width: 5, Role: checkRoles[c.Status]},
+			lists.Column{Text: c.ID, Width: 17},
+			lists.Column{Text: cells.OneLine(c.Summary)},
+			lists.Column{Text: remedyOf(c), Role: text.Accent},
+		))
 	}
 	return rows
 }

@@ -25,7 +25,7 @@ type notice struct {
 // noticeCommands list what was said.
 var noticeCommands = feature{
 	commands: []slashCommand{{"notices", "", "what was said in the footer", func(a *App, _ string) error {
-		a.panel = &listPanel{title: "notices", empty: "nothing was said yet", rows: (*App).noticeRows}
+		a.panel = &listPanel{title: "notices", empty: "nothing was said yet", rows: (*App).noticeRows, detail: wholeNotice}
 		return nil
 	}}},
 }
@@ -42,6 +42,14 @@ func (a *App) noticeRows() []lists.Row {
 			text.Span{Text: n.at.Format("15:04:05  "), Role: text.Dim}, text.Span{Text: cells.OneLine(n.line), Role: role})})
 	}
 	return rows
+}
+
+// wholeNotice is one that its row has no room for.
+func wholeNotice(_ *App, r lists.Row, w int) []text.Line {
+	if r.Line.Width() <= w {
+		return nil
+	}
+	return text.Wrap([]text.Span{r.Line.Spans[1]}, text.Frame{Width: w})
 }
 
 // notices are what the footer said, kept for the panel of them.

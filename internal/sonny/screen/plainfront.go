@@ -285,7 +285,7 @@ func (f *plainFront) takeBack(a *App) {
 	}
 	if now := a.composing().Text(); now != "" && now != f.was && now != f.con.Text() {
 		f.con.Drop()
-		f.con.Restore(now)
+		f.con.Restore(now, a.composing().Editor().Mode() != 0)
 		if i := slices.Index(f.sent, now); i >= 0 {
 			f.sent = slices.Delete(f.sent, i, i+1) // it was not sent
 		}
@@ -384,8 +384,10 @@ func (f *plainFront) line(a *App, done plain.Typed) {
 	case f.answered(a, done):
 	case done.Text == "show", done.Text == "show earlier":
 		f.show(a, done.Text)
+	case slices.Contains(helpWords, strings.TrimSpace(done.Text)):
+		f.con.Print(f.help(a)...)
 	default:
-		f.send(a, done.Text)
+		f.send(a, done)
 	}
 }
 
@@ -402,8 +404,9 @@ func (f *plainFront) show(a *App, what string) {
 }
 
 // send sends a message, or runs a command. What is refused comes back into the line.
-func (f *plainFront) send(a *App, line string) {
+func (f *plainFront) send(a *App, done plain.Typed) {
 	var d delivery
+	line := done.Text
 	command, isCommand := slash(line)
 	if rest, ok := strings.CutPrefix(line, "/queue "); ok && strings.TrimSpace(rest) != "" {
 		line, d.queue, isCommand = strings.TrimSpace(rest), true, false
@@ -412,14 +415,16 @@ func (f *plainFront) send(a *App, line string) {
 		a.command(command)
 		return
 	}
-	if !isCommand {
-		f.echoes(line)
-	}
-	if e := a.composing().Editor(); isCommand && !strings.Contains(line, "\n") {
+	isCommand = isCommand || done.Hand && len(line) > 1 && strings.Contains("!#&", line[:1])
+	e := a.composing().Editor()
+	if isCommand && !strings.Contains(line, "\n") {
 		e.Type(line[:1]) // typed first, it is a command
 		e.Type(line[1:])
 	} else {
 		e.SetText(line)
+	}
+	if mode := e.Mode(); mode == 0 || mode == '!' && !a.o.Bang {
+		f.echoes(line)
 	}
 	if d.queue {
 		a.send(d)

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 
@@ -25,7 +26,9 @@ func (a *App) verb(args ...string) error {
 		return protocol.Fail("failed", "it cannot be run from here; leave the screen and run "+words)
 	}
 	argv := append(a.o.Self[:len(a.o.Self):len(a.o.Self)], args...)
-	if err := a.lend(exec.Command(argv[0], argv[1:]...)); err != nil {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "SONNY_SCREEN="+string(a.mode()))
+	if err := a.lend(cmd); err != nil {
 		return protocol.Fail("failed", words+": "+fault.Screen.Words(err))
 	}
 	a.notes.say(words + " is done; what it changed holds for leads that are made from the next start on")

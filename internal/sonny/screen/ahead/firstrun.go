@@ -41,6 +41,7 @@ type FirstRun struct {
 	message string
 	bad     bool
 	results chan func()
+	aloud   bool // it is read out, and answered by lines
 }
 
 // Fact is a line of what is set already.
@@ -75,7 +76,9 @@ var errLater = errors.New("later")
 func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 	f.results = make(chan func(), 1)
 	if aloud, ok := f.Term.(*Aloud); ok {
-		aloud.hide(func() bool { return f.step != askRegion && f.step != askSpec })
+		aloud.hide(func() bool { return f.step == askKey || f.step == askSpecKey })
+		defer aloud.hide(nil)
+		f.aloud = true
 	}
 	var err error
 	if f.w, f.h, err = f.Term.Size(); err != nil {
@@ -134,6 +137,7 @@ func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error)
 		return false, f.pickWhose(ctx, k.Name)
 	case f.step == askKey && f.field.Empty() && len(k.Name) == 1 && k.Name >= "1" && k.Name <= "4":
 		return f.choose(ctx, int(k.Name[0]-'0'))
+	case f.aloud && len(k.Name) == 1: // a line of one character that is no choice
 	default:
 		f.hand = 0
 		f.field.Key(f.Keys, k.Name, k.Text)
@@ -171,6 +175,9 @@ func (f *FirstRun) enter(ctx context.Context) (bool, error) {
 func (f *FirstRun) take(ctx context.Context) {
 	key, err := setup.Clean(f.field.Text())
 	if err != nil {
+		if f.aloud { // a line begins anew
+			f.field.Clear()
+		}
 		f.say(fault.Screen.Words(err), true)
 		return
 	}
