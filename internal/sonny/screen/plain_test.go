@@ -256,7 +256,12 @@ func TestPlainMode(t *testing.T) {
 		send(s, "say: ready")
 		s.WaitFor("demo.lead: ready")
 		send(s, "!echo $((40+2)) is it")
+		wants(t, s, "needs you: Run echo $((40+2)) is it as you, outside any bot?", "type y for yes")
+		send(s, "y")
 		s.WaitFor("  42 is it")
+		send(s, "!touch not-wanted")
+		s.WaitFor("needs you: Run touch")
+		s.Keys("Enter")
 		send(s, "#a fact to keep")
 		wants(t, s, "panel: save a fact", "keys: Enter yes, Esc no.")
 		send(s, "perhaps")
@@ -274,12 +279,8 @@ func TestPlainMode(t *testing.T) {
 			list := turns(t, h, "demo.say-a-task")
 			return len(list) == 1 && list[0].Status == "completed"
 		})
-		s.Paste("!touch pasted")
-		s.WaitFor("you: !touch pasted")
-		s.Keys("Enter")
-		h.Until("the message", func() bool { return strings.Contains(h.Agent("history", "--bot", "demo.lead").Stdout, "!touch pasted") })
-		if _, err := os.Lstat(dir + "/pasted"); err == nil {
-			t.Error("what was pasted ran")
+		if _, err := os.Lstat(dir + "/not-wanted"); err == nil {
+			t.Error("a command ran that was not agreed to")
 		}
 		onlyLines(t, s)
 		labelled(t, s)

@@ -423,7 +423,11 @@ func (f *plainFront) send(a *App, done plain.Typed) {
 	} else {
 		e.SetText(line)
 	}
-	if mode := e.Mode(); mode == 0 || mode == '!' && !a.o.Bang {
+	switch mode := e.Mode(); {
+	case mode == '!' && a.o.Bang:
+		f.askBang(a, line)
+		return
+	case mode == 0 || mode == '!':
 		f.echoes(line)
 	}
 	if d.queue {
@@ -431,6 +435,18 @@ func (f *plainFront) send(a *App, done plain.Typed) {
 	} else {
 		a.perform("send", "enter")
 	}
+}
+
+// askBang asks before a command of the person's runs: without the brackets around a paste
+// that other screens have, nobody can tell a line that was typed from one that was pasted.
+func (f *plainFront) askBang(a *App, line string) {
+	e := a.composing().Editor()
+	e.SetText("")
+	a.ask(&question{text: "Run " + cells.OneLine(line[1:]) + " as you, outside any bot?", yes: func(a *App) {
+		e.Type(line[:1])
+		e.Type(line[1:])
+		a.perform("send", "enter")
+	}})
 }
 
 // echoes notes that a message stands on the screen already.

@@ -18,7 +18,7 @@ func (f *plainFront) help(a *App) []string {
 		"  &BRIEF: starts a task; #FACT: keeps a fact; //TEXT: a message that begins with a slash",
 	}
 	if a.o.Bang {
-		out = append(out, "  !COMMAND: runs it as you, outside any bot")
+		out = append(out, "  !COMMAND: runs it as you, outside any bot, once you say y")
 	}
 	out = append(out, "  Ctrl+U: rubs the line out; Ctrl+C: interrupts, twice at rest it leaves; Ctrl+D: leaves")
 	for _, p := range a.commandPicks("/") {
