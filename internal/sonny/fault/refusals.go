@@ -56,10 +56,10 @@ var (
 		"; with /approval manual it asks you", "; a row that asks lets you allow it", "; a row that asks (--row auto) lets it be allowed",
 	}
 	moved = refusal{
-		regexp.MustCompile(`the (git folder|folder|workspace) (.+?) is gone(; bring it back)?`),
-		"the $1 $2 is not there any more: it was moved or deleted; put it back there, or open sonny where it is now for a new lead; /export keeps what was said here",
-		"the $1 $2 is not there any more: it was moved or deleted; put it back there, or run sonny where it is now for a new lead; sonny sessions export keeps what was said",
-		"the $1 $2 is not there any more: it was moved or deleted; put it back there, or run sonny exec where it is now, without --session",
+		regexp.MustCompile(`the (git folder|folder|workspace) (.+?) is gone(; bring it back|$)`),
+		"the $1 $2 is gone: it was moved or deleted; put it back there, or open sonny where it is now for a new lead; /export keeps what was said here",
+		"the $1 $2 is gone: it was moved or deleted; put it back there, or run sonny where it is now for a new lead; sonny sessions export keeps what was said",
+		"the $1 $2 is gone: it was moved or deleted; put it back there, or run sonny exec where it is now, without --session",
 	}
 	signIn = refusal{
 		regexp.MustCompile(`agent login chatgpt`),

@@ -16,7 +16,7 @@ func TestTheFolderIsGone(t *testing.T) {
 	if err := os.Rename(dir, h.Path("moved")); err != nil {
 		t.Fatal(err)
 	}
-	gone := "the folder " + dir + " is not there any more"
+	gone := "the folder " + dir + " is gone"
 	clean := func(t *testing.T) {
 		t.Helper()
 		if screen := s.Capture(); strings.Contains(screen, "fork/exec") || strings.Contains(screen, "lstat") {
