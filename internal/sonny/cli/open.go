@@ -198,6 +198,11 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	shown := &tasting{config: w.config, notices: w.notices, theme: w.config.TUI.Theme}
 	options.Look = a.looks(w, t, &shown.theme)
 	options.Home, options.Config, options.Reads = filepath.Dir(w.agent), w.path, reads
+	options.Held = func() (*config.Config, error) {
+		now := *w
+		err := a.settings(&now)
+		return now.config, err
+	}
 	options.Themes = func() ([]string, string) { return themes(w), shown.theme }
 	options.Theme = func(name string) *protocol.Error {
 		shown.theme = name

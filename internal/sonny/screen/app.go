@@ -100,6 +100,9 @@ type Options struct {
 	Home      string          // the person's home folder
 	Config    string          // the settings file; "": none is changed
 	Reads     config.Reader   // refuses settings that cannot be read; nil: none
+	// Held gives the settings that hold by now, each with where it is from. It runs beside
+	// the loop. With an error they can still be shown, where they are not nil. nil: none are.
+	Held func() (*config.Config, error)
 	// Themes are the names that can be chosen, and the one that is; Theme sets one.
 	Themes func() (names []string, now string)
 	Theme  func(name string) *protocol.Error
