@@ -422,7 +422,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.saveDrafts()
 		a.session, a.side, a.panel, a.o.Bot = nil, nil, nil, ""
 		a.start, a.loadedAll = a.newStart(), false // what is opened is chosen again
-		a.spend, a.firsts.titles = spending{}, map[int64]string{}
+		a.spend, a.firsts.titles, a.firsts.asked = spending{}, map[int64]string{}, map[int64]bool{}
 	}
 	a.allKnown = false
 	a.world = live.New(ready)

@@ -125,7 +125,9 @@ func (s *session) leave(a *App) {
 	do(a, func(context.Context) (struct{}, error) { return struct{}{}, mark() }, func(_ struct{}, err error) { a.failing(err) })
 }
 
-// name is the session's title, or its bot's name.
+// name is the session's title, or its bot's name: what it is called where none of its
+// messages is to be told, as in the terminal's title and in notifications. On screen it is
+// as called says.
 func (s *session) name() string {
 	if s.kept.Title != "" {
 		return s.kept.Title
@@ -156,6 +158,7 @@ func (s *session) keep(a *App) {
 	}, func(kept lead.Session, err error) {
 		if err != nil {
 			a.notes.fail(err)
+			s.kept = made // as far as it is known
 			return
 		}
 		s.kept, s.seen = kept, before
