@@ -109,7 +109,7 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal, leads b
 	if there, err := w.hasProvider(); err != nil && !w.socket {
 		return false, err
 	} else if !there && !w.socket {
-		if err := a.setupScreen(ctx, w, asked); err != nil {
+		if err := a.setupScreen(ctx, w, asked, t); err != nil {
 			return false, err
 		}
 	}

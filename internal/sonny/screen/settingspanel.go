@@ -297,14 +297,11 @@ func (a *App) tellSetting(name, words string) {
 
 // sendTest sends a notification whatever the screen has of the person's attention.
 func (a *App) sendTest() {
-	o := &a.o.Notify
-	switch {
-	case o.Route == notify.None:
-		a.notes.say("notifications.route is none: nothing is sent")
-	case o.Route == notify.Command && len(o.Command) == 0:
-		a.notes.say("notifications.route is command, and notifications.command names none")
-	default:
-		a.notes.say("sent by " + string(o.Route))
-		a.deliver(notify.Note{Event: "test", Title: "sonny", Body: "This is how Sonny tells you."})
+	n, err := notify.Test(a.o.Notify.Route, a.o.Notify.Command)
+	if err != nil {
+		a.notes.fail(err)
+		return
 	}
+	a.notes.say("sent by " + string(a.o.Notify.Route))
+	a.deliver(n)
 }
