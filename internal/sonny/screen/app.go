@@ -188,6 +188,8 @@ type App struct {
 	loadedAll   bool
 	allKnown    bool // every bot of the store, since the connection was made
 	plans       planStates
+	sizes       taskSizes
+	processes   processes
 	laters      inOrder
 	firsts      firsts
 	tasteless   string // what kept the settings from being read; "" for nothing
@@ -410,6 +412,7 @@ func (a *App) note(n live.Note) {
 func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	a.lost = nil
 	a.readFirsts()
+	a.processes.again()
 	before := a.ready.Store.Identity
 	a.ready = ready
 	if resumed {
@@ -422,7 +425,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.saveDrafts()
 		a.session, a.side, a.panel, a.o.Bot = nil, nil, nil, ""
 		a.start, a.loadedAll = a.newStart(), false // what is opened is chosen again
-		a.spend, a.firsts.titles, a.firsts.asked = spending{}, map[int64]string{}, map[int64]bool{}
+		a.spend, a.firsts.titles, a.firsts.asked, a.processes.of = spending{}, map[int64]string{}, map[int64]bool{}, nil
 	}
 	a.allKnown = false
 	a.world = live.New(ready)
@@ -517,7 +520,7 @@ func (a *App) moving() bool {
 		return true
 	}
 	b := a.bot()
-	return b != nil && b.Turn != 0
+	return b != nil && (b.Turn != 0 || a.processes.run())
 }
 
 // bot is the bot on screen; nil on the start screen.

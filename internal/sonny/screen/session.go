@@ -109,7 +109,7 @@ func (a *App) openWith(name string, id int64, start string) {
 
 func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
-	s.tr.Now, s.tr.Card = a.o.Clock, a.card
+	s.tr.Now, s.tr.Card, s.tr.Process = a.o.Clock, a.card, a.process
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
 	s.compose.of, s.compose.keptAs = s, pen.OfBot(a.ready.Store.Identity, id)
 	return s
