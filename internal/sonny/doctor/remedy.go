@@ -42,8 +42,11 @@ func SandboxCommand(c Check) string {
 
 // installers are the commands that install a package, by the program that does.
 var installers = [][2]string{
-	{"apt-get", "sudo apt-get install bubblewrap"}, {"dnf", "sudo dnf install bubblewrap"},
-	{"pacman", "sudo pacman -S bubblewrap"}, {"zypper", "sudo zypper install bubblewrap"}, {"apk", "sudo apk add bubblewrap"},
+	{"apt-get", "sudo apt-get install bubblewrap"},
+	{"dnf", "sudo dnf install bubblewrap"},
+	{"pacman", "sudo pacman -S bubblewrap"},
+	{"zypper", "sudo zypper install bubblewrap"},
+	{"apk", "sudo apk add bubblewrap"},
 }
 
 // limits are the kernel's switches by which user namespaces are held back, the value that

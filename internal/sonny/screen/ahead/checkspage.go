@@ -2,6 +2,7 @@ package ahead
 
 import (
 	"context"
+	"slices"
 
 	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/screen/cells"
@@ -49,6 +50,9 @@ func (c checked) words() text.Line {
 // sandboxPage shows the checks, and for one that failed the command that would mend it.
 func (f *FirstRun) sandboxPage(ctx context.Context) *page {
 	p := &page{title: "sandbox", empty: "checking: a sandbox is made and tried, which may take a minute", hint: "↑↓  y copy the command  r check again  Esc back"}
+	if at := slices.IndexFunc(f.sandbox.list, func(c doctor.Check) bool { return c.Status == doctor.Fail }); at >= 0 {
+		p.At = f.sandbox.list[at].ID // what is to be mended
+	}
 	p.rows = func() (rows []lists.Row) {
 		for _, c := range f.sandbox.list {
 			rows = append(rows, lists.Row{ID: c.ID, Line: text.Join(

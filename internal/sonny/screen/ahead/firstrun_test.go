@@ -147,7 +147,15 @@ func rowsOf(t *testing.T, sandbox ...doctor.Check) (*first, *[]string) {
 	note := func(words ...string) error { *did = append(*did, strings.Join(words, " ")); return nil }
 	f.Models, f.Efforts = []string{"openai/gpt-5", "openai/gpt-5-mini"}, []string{"default", "low", "high"}
 	f.Choice = Choice{Always: true}
-	f.Suggest = func([]string) string { return "anthropic/claude-sonnet-5" }
+	f.Suggest = func(of []string) string { // the last of the first provider
+		last := ""
+		for _, m := range of {
+			if strings.Split(m, "/")[0] == strings.Split(of[0], "/")[0] {
+				last = m
+			}
+		}
+		return last
+	}
 	f.KeepModel = func(c Choice) error { return note("model", c.Model, c.Effort, fmt.Sprint(c.Always)) }
 	f.Rows = []Fact{{"auto", "auto: a judge decides"}, {"manual", "manual: you decide"}}
 	f.Sandbox = func(context.Context) []doctor.Check { return sandbox }
@@ -238,8 +246,8 @@ func TestTheSandboxAtTheFirstRun(t *testing.T) {
 	f.Term = copying{&still{}, &copied}
 	f.shows("7 sandbox   ✘ user namespaces are off", "Paste a key") // which blocks nothing
 	f.press("7")
-	f.shows("fail  sandbox.run", "bubblewrap is there")
-	f.press("y")
+	f.shows("▎ fail  sandbox.run", "bubblewrap is there", "load a profile", "sudo mend sandbox.run")
+	f.press("up", "y")
 	if copied != "" {
 		t.Errorf("what holds has nothing to be copied: %q", copied)
 	}

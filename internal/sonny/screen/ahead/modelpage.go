@@ -23,6 +23,9 @@ type Choice struct {
 func (f *FirstRun) modelPage() *page {
 	p := &page{title: "model", empty: "no model is called so", hint: "type to filter  ↑↓ Enter take it  Tab effort  Ctrl+T for new folders  Esc back"}
 	p.List = lists.List{Filter: &edit.Field{}, Typing: true, At: f.choice.Model}
+	if f.choice.Model == f.suggestion() {
+		p.At = onTop + f.choice.Model
+	}
 	p.right = human.Count(len(f.models), "model", "models")
 	p.rows = func() []lists.Row { return modelRows(f.models, f.suggestion()) }
 	p.detail = func(lists.Row, int) []text.Line { return []text.Line{text.Of(text.Dim, f.choice.words())} }
@@ -86,10 +89,14 @@ func after(words []string, word string) string {
 	return words[(slices.Index(words, word)+1)%len(words)]
 }
 
-// suggestion is the model that is proposed (sonny.md 3.3); "" where none is known.
+// suggestion is the model that is proposed (sonny.md 3.3): of the provider that was connected
+// just now, where one was. "" where none is known.
 func (f *FirstRun) suggestion() string {
-	if f.Suggest == nil || len(f.models) == 0 {
+	switch {
+	case f.Suggest == nil:
 		return ""
+	case f.connected && len(f.listed) > 0:
+		return f.Suggest(f.listed)
 	}
 	return f.Suggest(f.models)
 }
