@@ -56,6 +56,7 @@ func features() []feature {
 		copyModeCommands,
 		keyCommands,
 		listingCommands,
+		settingCommands,
 		doctorCommands,
 		screenCommands,
 		setupCommands,

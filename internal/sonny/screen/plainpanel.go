@@ -22,6 +22,7 @@ type spokenPanel struct {
 	of    panel
 	asks  *question
 	waits string   // what it waited for then
+	news  int      // of its rows
 	moved bool     // a line was taken since it was printed
 	text  string   // what was printed of it
 	more  []string // what is to be printed of one of its rows
@@ -39,18 +40,18 @@ func (p *spokenPanel) say(a *App, con *plain.Console) {
 		return
 	}
 	var asks *question
-	waits := ""
+	waits, news := "", 0
 	if l, ok := a.panel.(lister); ok {
-		asks, waits = l.asList().asks, l.asList().waits
+		asks, waits, news = l.asList().asks, l.asList().waits, l.asList().news
 	}
 	if p.more != nil {
 		con.Print(p.more...)
 		p.more = nil
 	}
-	if a.panel == p.of && asks == p.asks && waits == p.waits && !p.moved {
+	if a.panel == p.of && asks == p.asks && waits == p.waits && news == p.news && !p.moved {
 		return
 	}
-	p.of, p.asks, p.waits, p.moved = a.panel, asks, waits, false
+	p.of, p.asks, p.waits, p.news, p.moved = a.panel, asks, waits, news, false
 	lines := panelLines(a)
 	if text := strings.Join(lines, "\n"); text != p.text {
 		p.text = text
@@ -82,6 +83,9 @@ func listLines(a *App, p *listPanel) []string {
 		out := plain.Labelled(plain.Needs, strings.TrimLeft(termsafe.Prose.Text(q.text), "‖ "))
 		if q.want != "" {
 			return append(out, "  type "+q.want+", then Enter. an empty line means no.")
+		}
+		if q.take != nil {
+			return append(out, q.lines()...)
 		}
 		others := ""
 		for _, t := range q.tells {
@@ -138,6 +142,17 @@ func (p *listPanel) numbered(a *App) []string {
 		}
 	}
 	return out
+}
+
+// lines are what stands below a question for a text.
+func (q *question) lines() (out []string) {
+	if q.bad != "" {
+		out = append(out, "  refused: "+termsafe.OneLine(q.bad))
+	}
+	if now := q.typed.Text(); now != "" {
+		out = append(out, "  now: "+termsafe.OneLine(now))
+	}
+	return append(out, "  type it, then Enter. an empty line leaves it as it is.")
 }
 
 // hinted parts a hint into its keys, such as K and J, and what they do.
@@ -292,7 +307,7 @@ func (p *spokenPanel) askedLine(a *App, q *question, line string) {
 	switch {
 	case line == "":
 		p.press(a, term.Key{Name: "esc"})
-	case q.want != "" && line == q.want:
+	case q.take != nil, q.want != "" && line == q.want:
 		q.typed.Set(line)
 		p.press(a, term.Key{Name: "enter"})
 	case q.want != "":
