@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 )
@@ -396,9 +396,5 @@ func (a *App) cannotKeep(what string, err error) {
 		return
 	}
 	a.keeping.failed[what] = true
-	why := err.Error()
-	if errors.Is(err, syscall.ENOSPC) {
-		why = "disk full"
-	}
-	a.notes.fail(fmt.Errorf("%s; %s is kept in memory alone", why, what))
+	a.notes.fail(fmt.Errorf("%s; %s is kept in memory alone", cmp.Or(fault.Cause(err), fault.Screen.Words(err)), what))
 }

@@ -1,13 +1,14 @@
 package screen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/pen"
 )
 
@@ -37,11 +38,7 @@ func (a *App) leave() {
 			return
 		}
 		a.keeping.warned = true
-		why := err.Error()
-		if errors.Is(err, syscall.ENOSPC) {
-			why = "disk full"
-		}
-		a.notes.fail(fmt.Errorf("leave again to lose what you wrote: it cannot be saved, %s", why))
+		a.notes.fail(fmt.Errorf("leave again to lose what you wrote: it cannot be saved, %s", cmp.Or(fault.Cause(err), fault.Screen.Words(err))))
 	})
 }
 

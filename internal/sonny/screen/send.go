@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agent/client"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/mention"
@@ -265,7 +266,7 @@ func (a *App) submitted(s *session, f *flight, m message, steers bool, err error
 	case steers && errors.Is(err, protocol.StaleTurn):
 		a.notes.say(turnEnded)
 	case errors.Is(err, protocol.StorageError):
-		a.notes.say("disk full; the message is still here")
+		a.notes.say(fault.Cause(err) + "; the message is still here")
 	default:
 		a.notes.fail(err)
 	}

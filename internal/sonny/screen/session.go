@@ -49,6 +49,7 @@ type session struct {
 	loaded bool
 	failed error // of loading
 	gone   bool  // its bot was deleted
+	looked bool  // whether its folder is there
 	// deleting: its bot is being deleted from here.
 	deleting bool
 
@@ -162,6 +163,7 @@ func (s *session) keep(a *App) {
 			return
 		}
 		s.kept, s.seen = kept, before
+		s.tellLost(a)
 		if s == a.session {
 			a.keepRail()
 		}
