@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,8 +56,10 @@ func newBench(t *testing.T) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.App = &App{
 		o: Options{Now: clock, Clock: clock, Taste: Taste{Keys: keys.Default()}, Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
-		world: live.New(&protocol.Ready{}), w: 80, h: 24,
+		world: live.New(&protocol.Ready{}), ready: &protocol.Ready{}, w: 80, h: 24,
 	}
+	b.App.o.Kept = filepath.Join(t.TempDir(), "sonny")
+	b.out = newOutbox(b.App)
 	b.notes.now = clock
 	b.world.Now = clock
 	t.Cleanup(func() { cancel(); b.running.Wait() })
@@ -65,6 +68,7 @@ func newBench(t *testing.T) *bench {
 		b.world.Put(record)
 	}
 	b.session = &session{bot: "demo.lead", id: 1, loaded: true, tr: cells.New(md.Options{})}
+	b.out.Address(&b.session.compose.Box, recipient{b.App, b.session})
 	return b
 }
 

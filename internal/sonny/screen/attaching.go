@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"agent/internal/sonny/host/panes"
+	"agent/internal/sonny/screen/inturn"
 )
 
 // attaching is what other programs read of this screen: which session it shows, in which
 // pane, and when the person was at it last (sonny.md 28 and 29).
 type attaching struct {
 	record panes.Record // as it was written last
-	post   outbox       // its writes, in order
+	post   inturn.Line  // its writes, in order
 	due    bool         // a write is
 	said   bool         // that it cannot be written
 }
@@ -61,14 +62,14 @@ func (a *App) whereabouts() {
 func (a *App) writeAttached(r panes.Record) {
 	at := &a.attaching
 	at.record = r
-	at.post.next(func() {
+	at.post.Next(func() {
 		do(a, func(context.Context) (struct{}, error) { return struct{}{}, panes.Attach(a.o.Kept, r) },
 			func(_ struct{}, err error) {
 				if err != nil && !at.said {
 					at.said = true
 					a.notes.fail(err)
 				}
-				at.post.done()
+				at.post.Done()
 			})
 	})
 }
@@ -82,6 +83,14 @@ func (a *App) detach() {
 
 // here is the record with which the screen begins.
 func (a *App) here() { a.attaching.record = panes.Here(os.Getenv, "", 0) }
+
+// sweepPanes takes the records of screens away that were killed.
+func (a *App) sweepPanes() {
+	do(a, func(context.Context) (struct{}, error) {
+		_, err := panes.All(a.o.Kept, "")
+		return struct{}{}, err
+	}, func(struct{}, error) {})
+}
 
 // others are the records of the other screens of a store. It reads files.
 func others(kept, store string) ([]panes.Record, error) {

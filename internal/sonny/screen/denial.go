@@ -106,6 +106,6 @@ func (a *App) overturn(q *denial) {
 				a.notes.fail(err)
 				return
 			}
-			a.queueText(s, q.Message())
+			a.out.Queue(&s.compose.Box, q.Message())
 		})
 }

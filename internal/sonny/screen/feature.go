@@ -65,7 +65,7 @@ func features() []feature {
 		notifying,
 		startCommands,
 		historyKeys,
-		draftKeys,
+		stashKeys,
 		pasteKeys,
 		pictureKeys,
 		queueKeys,

@@ -115,14 +115,3 @@ func (a *App) openGone(s *session) {
 		}},
 	}
 }
-
-// heir is what was written for a session that is gone, for the lead that comes after it.
-func (a *App) heir(c *composer) {
-	k := a.kept(&a.session.compose).Settled()
-	draft := k.Draft
-	for _, held := range k.Held {
-		draft = held.After(draft)
-	}
-	c.stash.Restore(k.Stash)
-	c.Editor().SetDraft(draft)
-}

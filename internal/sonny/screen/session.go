@@ -10,10 +10,10 @@ import (
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/inturn"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
@@ -58,15 +58,9 @@ type session struct {
 	asking  bool
 
 	compose composer
-	held    []message          // withdrawn by an interrupt
-	editing *lineEdit          // taken out of line to be changed; nil for none
-	moving  bool               // messages are being taken out of line
-	mine    map[string]message // what was sent here, by request
-	order   []string           // of mine
-	post    outbox
 	first   *firstMessage // of a lead that was made just now
 
-	confines   outbox              // changes of its confinement, one after another
+	confines   inturn.Line         // changes of its confinement, one after another
 	stepped    lead.Row            // the newest row that was stepped to and is on its way; "" for none
 	newest     int64               // the newest turn that is shown
 	used       []usage.Turn        // what its newest turns used, as it was read last
@@ -86,13 +80,8 @@ func (a *App) openWith(name string, id int64, start string) {
 	switch {
 	case a.session != nil:
 		a.session.leave(a)
-	case a.start == nil:
-	case a.start.compose.file == "": // what was kept for it was not read yet
-		typed = a.start.compose.Editor().Draft()
-	case a.start.compose.file == start:
-		a.keeping.kept[start] = a.kept(&a.start.compose)
-	default:
-		a.saveDraft(&a.start.compose)
+	case a.start != nil:
+		typed = a.out.HandOver(&a.start.compose.Box, start)
 	}
 	if a.side != nil && a.side.id == id {
 		a.closeSide()
@@ -111,13 +100,13 @@ func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look(), about: map[int64]cells.About{}, nodes: map[int64]bool{}}
 	s.tr.Now, s.tr.Card = a.o.Clock, a.card
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
-	s.compose.of, s.compose.keptAs = s, pen.OfBot(a.ready.Store.Identity, id)
+	a.out.Address(&s.compose.Box, recipient{a, s})
 	return s
 }
 
 // leave notes what was on screen.
 func (s *session) leave(a *App) {
-	a.saveDraft(&s.compose)
+	a.out.Leave(&s.compose.Box)
 	if b := a.botAt(s); b != nil {
 		b.Seen = true
 	}
@@ -196,7 +185,7 @@ const maxEnds = 16
 // load reads the newest part of the history, and what was written for the bot: before
 // there was one too, under the key of a start screen, "" for none.
 func (s *session) load(a *App, start string) {
-	a.loadDraft(&s.compose, s.compose.keptAs, start)
+	a.out.Load(&s.compose.Box, start)
 	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, s.bot, 0, firstNodes) },
 		func(p *loadedPart, err error) {
 			if !a.shows(s) {

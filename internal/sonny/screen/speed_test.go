@@ -11,7 +11,6 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
-	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
@@ -50,7 +49,7 @@ func loaded(items, lines int) *App {
 	}
 	a.notes.now = time.Now
 	a.spend.reading = true // there is no daemon to be asked
-	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
+	a.out = newOutbox(a)
 	a.assemble()
 	folder := "/src/demo"
 	for i := range 9 {
