@@ -117,7 +117,7 @@ func (b *bench) longTranscript(ctx context.Context, size sonnySize) (err error) 
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	for _, measure := range []func(context.Context, sonnySize) error{
-		s.memoryAtRest, s.idle, s.keyAlone, s.scrollThrough, s.waiting, s.paste, s.oneStream, s.streaming(3),
+		s.memoryAtRest, s.idle, s.keyAlone, s.scrollThrough, s.waiting, s.paste, s.bigResult, s.oneStream, s.streaming(3),
 	} {
 		if err := measure(ctx, size); err != nil {
 			return err
@@ -351,9 +351,41 @@ func (s *sitting) streaming(bots int) func(context.Context, sonnySize) error {
 	}
 }
 
+// bigResult types while a command prints 5 MiB and its result comes. Keys wait for the
+// frame under way: the one that waited longest bounds the slowest frame.
+func (s *sitting) bigResult(ctx context.Context, size sonnySize) error {
+	s.mark()
+	if _, err := s.home.turns(ctx, printPrompt, sonnyLead); err != nil {
+		return err
+	}
+	echoes, err := s.echoes(ctx, size.keys)
+	if err != nil {
+		return err
+	}
+	if _, err := s.await(ctx, printedMark); err != nil {
+		return fmt.Errorf("the result of 5 MiB: %w", err)
+	}
+	s.add("key to echo as 5 MiB come, most", "ms", percentile(echoes, 100))
+	return s.clear(ctx)
+}
+
 // typing measures from each key to its echo.
 func (s *sitting) typing(ctx context.Context, keys int) error {
 	s.mark()
+	echoes, err := s.echoes(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, p := range []float64{50, 95, 99} {
+		s.add(fmt.Sprintf("key to echo p%.0f", p), "ms", percentile(echoes, p))
+	}
+	s.add("key to echo, most", "ms", percentile(echoes, 100))
+	return nil
+}
+
+// echoes presses keys and gives the time from each to its echo, of what was written since
+// the mark.
+func (s *sitting) echoes(ctx context.Context, keys int) ([]time.Duration, error) {
 	sent := make([]time.Time, keys)
 	next := time.Now()
 	for n := range keys {
@@ -363,21 +395,17 @@ func (s *sitting) typing(ctx context.Context, keys int) error {
 		s.write(keyOf(n))
 	}
 	if _, err := s.await(ctx, keyOf(keys-1)); err != nil {
-		return err
+		return nil, err
 	}
 	echoes := make([]time.Duration, keys)
 	for n := range keys {
 		at := s.when(keyOf(n))
 		if at.IsZero() {
-			return fmt.Errorf("key %d of %d was never shown", n+1, keys)
+			return nil, fmt.Errorf("key %d of %d was never shown", n+1, keys)
 		}
 		echoes[n] = at.Sub(sent[n])
 	}
-	for _, p := range []float64{50, 95, 99} {
-		s.add(fmt.Sprintf("key to echo p%.0f", p), "ms", percentile(echoes, p))
-	}
-	s.add("key to echo, most", "ms", percentile(echoes, 100))
-	return nil
+	return echoes, nil
 }
 
 // paste measures from a paste to the frame that shows it.

@@ -35,6 +35,7 @@ const (
 	newestMark  = "ʁ" // of the end of each usual reply
 	longMark    = "ʎ" // of the end of a long one
 	streamsMark = "ʬ" // of what streams
+	printedMark = "ʛ" // of the reply to a result of 5 MiB
 )
 
 // The prompts that the model knows.
@@ -44,7 +45,11 @@ const (
 	longPrompt   = "say much"
 	streamPrompt = "stream"
 	silentPrompt = "say nothing yet"
+	printPrompt  = "print much"
 )
+
+// printMuch prints 5 MiB in lines as wide as code.
+const printMuch = `yes 'func flush(w io.Writer) error { return write(w, pending) } // of what is pending' | head -c 5242880`
 
 // The replies that stream: a word every 20 ms, 50 a second, as a fast provider's.
 const (
@@ -135,6 +140,10 @@ func sonnyScript(s sonnySession) object {
 		says(nextPrompt, replyOf(s.lines, newestMark), 0, nil),
 		says(streamPrompt, strings.TrimSpace(strings.Repeat("lorem ipsum dolor sit amet\nconsectetur"+streamsMark+" ", streamWords/6)), streamPaceMS, nil),
 		says(silentPrompt, "now", 0, object{"delay_ms": 100_000}),
+		{"match": object{"equals": printPrompt}, "repeat_last": true, "steps": []object{
+			{"calls": []object{{"tool": "shell", "arguments": object{"command": printMuch}}}},
+			{"text": "That was much. " + printedMark},
+		}},
 	}
 	if s.long > 0 {
 		scripts = append(scripts, says(longPrompt, terseReply(s.long, longMark), 0, nil))

@@ -85,6 +85,7 @@ var targets = slices.Concat([]target{
 	{workload: "sonny", kase: sonnyLong, name: "key to echo p99", most: 16},
 	{workload: "sonny", kase: sonnyLong, name: "1 stream", most: 10},
 	{workload: "sonny", kase: sonnyLong, name: "a paste of 10,000 lines p50", most: 200},
+	{workload: "sonny", kase: sonnyLong, name: "key to echo as 5 MiB come, most", most: 50},
 	{workload: "sonny", kase: sonnyMany, name: "key to echo p50", most: 8},
 	{workload: "sonny", kase: sonnyMany, name: "key to echo p95", most: 16},
 	{workload: "sonny", kase: sonnyMany, name: "key to echo, most", most: 50},

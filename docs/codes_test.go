@@ -125,7 +125,7 @@ func TestTroubleshootingHasEveryCode(t *testing.T) {
 		known[code] = true
 	}
 	written := 0
-	for _, root := range []string{"../internal/cli", "../client", "../internal/daemon", "../internal/engine", "../internal/model", "../internal/tool", "../internal/sonny/config", "../internal/sonny/memory", "../internal/sonny/skill", "../internal/sonny/cli", "../internal/sonny/headless", "../internal/sonny/host", "../internal/sonny/lead"} {
+	for _, root := range []string{"../internal/cli", "../client", "../internal/daemon", "../internal/engine", "../internal/model", "../internal/tool", "../internal/sonny/cleanup", "../internal/sonny/config", "../internal/sonny/memory", "../internal/sonny/skill", "../internal/sonny/cli", "../internal/sonny/headless", "../internal/sonny/host", "../internal/sonny/lead"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() && strings.HasSuffix(path, "test") {
 				return filepath.SkipDir

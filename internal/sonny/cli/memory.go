@@ -57,10 +57,7 @@ func (a *app) memoryVerb() *cobra.Command {
 			Use: "trust NAME [SCOPE]", Short: "Take the mark of outside content off a fact", Args: cobra.RangeArgs(1, 3),
 			RunE: personal(func(cmd *cobra.Command, args []string) error { return a.memoryTrust(cmd, args) }),
 		},
-		&cobra.Command{
-			Use: "cleanup", Short: "Copy every fact aside, and remove what came from outside and orders agents about", Args: cobra.NoArgs,
-			RunE: personal(func(*cobra.Command, []string) error { return a.memoryCleanup() }),
-		},
+		a.memoryCleanupVerb(),
 	)
 	return cmd
 }
@@ -303,31 +300,6 @@ func (a *app) memoryTrust(cmd *cobra.Command, args []string) error {
 		a.say("%s: had no mark", trusted.Name)
 	} else {
 		a.say("%s: is no longer marked as outside content", trusted.Name)
-	}
-	return nil
-}
-
-// memoryCleanup does the part of a cleanup that needs no agent.
-func (a *app) memoryCleanup() error {
-	m, err := facts()
-	if err != nil {
-		return err
-	}
-	c, err := m.Begin("")
-	if err != nil {
-		return err
-	}
-	ended, err := c.End()
-	if err != nil || a.json {
-		return a.orJSON(ended, err)
-	}
-	for _, change := range ended.Changes {
-		a.say("%s", change)
-	}
-	a.problems(ended.Problems)
-	a.say("every fact as it was: %s", ended.Copy)
-	for _, s := range c.Suspects {
-		a.say("look at %s/%s: %s", s.Scope, s.Name, s.Why)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"agent/client/instructions"
-	"agent/client/modelsfile"
 	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
@@ -234,42 +233,8 @@ func (r *run) pickModel(ctx context.Context) (string, error) {
 	if r.Model != "" {
 		return r.Model, nil
 	}
-	providers := r.Link.Ready.Providers
-	connected := func(name string) bool { _, ok := providers[name]; return ok }
-	model := lead.Suggest(r.Models, connected)
-	if model == "" {
-		listed, err := r.listed(ctx)
-		if err != nil {
-			return "", err
-		}
-		model = lead.Suggest(listed, connected)
-	}
-	if model == "" {
-		return "", protocol.Fail(NoModel, "no model is set and no provider names one: give --model PROVIDER/MODEL, or set one with sonny config set model")
-	}
 	r.suggest = true
-	return model, nil
-}
-
-// listed are the models that the providers themselves list.
-func (r *run) listed(ctx context.Context) ([]string, error) {
-	lists, err := r.c.ProviderModels(ctx)
-	if err != nil {
-		return nil, err
-	}
-	text, _, err := modelsfile.Discover(nil, lists.Providers)
-	if errors.Is(err, protocol.ModelsNoneListed) {
-		return nil, protocol.Fail(NoModel, err.Error())
-	}
-	if err != nil {
-		return nil, err
-	}
-	models, err := modelsfile.Parse("the providers' lists", text)
-	var out []string
-	for _, m := range models {
-		out = append(out, m.ID)
-	}
-	return out, err
+	return lead.SuggestFrom(ctx, r.c, r.Link.Ready.Providers, r.Models)
 }
 
 // tellSession says which bot works.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"agent/internal/place"
+	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
 
@@ -23,17 +24,14 @@ const (
 	exitOutputGone = exitFailed
 )
 
-// NotSetUp and NoModel are the codes of a home that is not ready for a run.
-const (
-	NotSetUp protocol.Code = "not_set_up"
-	NoModel  protocol.Code = "no_model"
-)
+// NotSetUp is the code of a home that is not ready for a run.
+const NotSetUp protocol.Code = "not_set_up"
 
 // exits are the codes that have a status of their own.
 var exits = map[protocol.Code]int{
 	protocol.UsageError:               exitUsage,
 	NotSetUp:                          exitNotSetUp,
-	NoModel:                           exitNotSetUp,
+	lead.NoModel:                      exitNotSetUp,
 	protocol.NoProviders:              exitNotSetUp,
 	protocol.ProviderUnavailable:      exitNotSetUp,
 	protocol.ProviderLoginUnavailable: exitNotSetUp,

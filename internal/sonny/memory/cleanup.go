@@ -207,7 +207,7 @@ func (c *Cleanup) end() (*Ended, error) {
 		return nil, err
 	}
 	ended := &Ended{Changes: append([]Change{}, c.Removed...), Copy: c.Copy, Problems: c.Problems}
-	lost, of := work.lost(), c.count()
+	lost, of := work.lost(), c.Facts()
 	var guard error
 	if lost >= 2 && 4*lost > of {
 		guard = protocol.Fail(codeLossGuard, fmt.Sprintf("the cleanup would have removed %d of %d facts, more than a quarter; they were put back, and %s holds them as they were", lost, of, c.Copy))
@@ -247,8 +247,8 @@ func (list changes) lost() (n int) {
 	return n
 }
 
-// count is how many facts the rule has left.
-func (c *Cleanup) count() (n int) {
+// Facts is how many the rule has left.
+func (c *Cleanup) Facts() (n int) {
 	for _, facts := range c.before {
 		n += len(facts)
 	}
