@@ -101,7 +101,7 @@ func (b *bench) send() {
 func TestAMessageIsInOnePlaceAtEachStep(t *testing.T) {
 	t.Parallel()
 	c, bot := ada(t)
-	var written, onWay, held = [3]int{1, 0, 0}, [3]int{0, 1, 0}, [3]int{0, 0, 1}
+	written, onWay, held := [3]int{1, 0, 0}, [3]int{0, 1, 0}, [3]int{0, 0, 1}
 	sees := func(t *testing.T, b *bench, when string, want [3]int) {
 		t.Helper()
 		if got := places(b.inFile(), words); got != want {
