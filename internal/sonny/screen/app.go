@@ -393,7 +393,7 @@ func (a *App) note(n live.Note) {
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
 		for _, s := range []*session{a.session, a.side} {
-			if s != nil && s.bot == n.Waits.Bot && s.loaded {
+			if s != nil && s.bot == n.Waits.Bot && s.story.IsLoaded() {
 				s.waits(a)
 			}
 		}
@@ -435,7 +435,7 @@ func (a *App) event(e *protocol.Event) {
 	}
 	for _, s := range []*session{a.session, a.side} {
 		if s != nil && e.Bot == s.bot {
-			s.event(a, e)
+			s.event(e)
 		}
 	}
 	for _, hear := range a.hear {

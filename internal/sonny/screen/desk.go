@@ -63,7 +63,7 @@ type recipient struct {
 func (r recipient) Name() string      { return r.s.bot }
 func (r recipient) ID() int64         { return r.s.id }
 func (r recipient) Bot() *live.Bot    { return r.a.botAt(r.s) }
-func (r recipient) Newest() int64     { return r.s.newest }
+func (r recipient) Newest() int64     { return r.s.story.Newest() }
 func (r recipient) Workspace() string { return r.a.workspace(r.s) }
 
 func (r recipient) Gone() error {

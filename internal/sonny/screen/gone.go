@@ -32,7 +32,8 @@ func (a *App) seeGone() {
 		}
 		if b := a.world.Bot(s.bot); b == nil || b.Record.ID != 0 && b.Record.ID != s.id {
 			s.gone = true
-			s.after, s.afterWords, s.stepped, s.pending = nil, "", "", nil
+			s.after, s.afterWords, s.stepped = nil, "", ""
+			s.story.Forget()
 			a.answers.refresh(a)
 			a.notes.fail(goneError(s))
 		}

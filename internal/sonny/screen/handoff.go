@@ -215,8 +215,8 @@ const (
 // be a small part of one in bytes. Where not all of it is known the daemon's stays.
 func (s *session) compactSoon() protocol.Settings {
 	low := protocol.Settings{CompactAt: protocol.Set(int64(soonAt)), CompactKeep: protocol.Set(int64(soonKeep))}
-	if s.whole {
-		low.ContextItems = protocol.Set(int64(max(leastRoom, 2*len(s.nodes))))
+	if s.story.IsWhole() {
+		low.ContextItems = protocol.Set(int64(max(leastRoom, 2*s.story.Items())))
 	}
 	return low
 }

@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/story"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -60,7 +61,7 @@ func loaded(items, lines int) *App {
 		a.world.Page([]protocol.Bot{{ID: int64(i + 1), Name: name, Workspace: &folder, Status: "idle"}})
 	}
 	s := newSession(a, "demo.lead", 1)
-	s.loaded, s.whole = true, true
+	s.story.Fill(&story.Part{})
 	a.session = s
 	for i := range items {
 		text, _ := json.Marshal(map[string]any{"role": []string{"user", "assistant"}[i%2], "text": fmt.Sprintf("item %d with a few words and `code`", i)})
