@@ -28,15 +28,18 @@ func (s *Store) Close() error {
 	s.pub.close()
 	giveUp.Stop()
 
-	var err error
-	if !s.broken.Load() {
-		err = script(s.writer, "PRAGMA wal_checkpoint(TRUNCATE)")
+	if s.broken.Load() != nil {
+		s.readers.close()
+		return s.lock.Close()
 	}
-	return errors.Join(err, s.disconnect(), s.lock.Close())
+	return errors.Join(script(s.writer, "PRAGMA wal_checkpoint(TRUNCATE)"), s.disconnect(), s.lock.Close())
 }
 
 // disconnect closes every connection, the readers first: the last one to close
-// removes the write-ahead log.
+// writes the log into the file and removes it. So those of a damaged store stay open
+// until the process ends: nothing of it is to be written any more, and the log may be
+// all that is whole (runtime.md 26). One whose file was replaced would remove the log
+// of the other.
 func (s *Store) disconnect() error {
 	var errs []error
 	for _, r := range s.readers.close() {

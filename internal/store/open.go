@@ -50,9 +50,13 @@ type Store struct {
 	closed   bool
 	worked   chan struct{} // closed when the writer has ended
 	answered answered
-	broken   atomic.Bool // the file is damaged: nothing is written any more
+	broken   atomic.Pointer[protocol.Error] // the file is damaged or gone, and nothing is written any more; what jobs are told
 	fatal    chan error
+	files    [2]fileID // of the file and its write-ahead log, as they were opened
 }
+
+// fileID tells a file from another one at its path.
+type fileID struct{ dev, ino uint64 }
 
 // Open takes a store's lock and opens it, making it when there is none. What it
 // refuses it has not changed: store_hard_links_unsupported,
@@ -219,8 +223,9 @@ func start(opt Options, lock *place.OwnerLock) (_ *Store, err error) {
 		worked: make(chan struct{}),
 		fatal:  make(chan error, 1),
 	}
+	logged := hasLog(opt.Path)
 	defer func() {
-		if err != nil {
+		if err != nil && !(logged && isDamage(err)) { // see disconnect
 			s.disconnect()
 		}
 	}()
@@ -255,6 +260,12 @@ func start(opt Options, lock *place.OwnerLock) (_ *Store, err error) {
 	return s, nil
 }
 
+// hasLog reports whether a file has a write-ahead log with something in it.
+func hasLog(path string) bool {
+	info, err := os.Lstat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
 func (s *Store) addReader() error {
 	c, err := connect(s.path)
 	if err != nil {
@@ -278,11 +289,11 @@ func (s *Store) identify() error {
 	if err != nil {
 		return fileError(err)
 	}
-	st := info.Sys().(*syscall.Stat_t)
+	id := idOf(info)
 	var b [24]byte
 	binary.BigEndian.PutUint64(b[:], uint64(identity))
-	binary.BigEndian.PutUint64(b[8:], uint64(st.Dev))
-	binary.BigEndian.PutUint64(b[16:], st.Ino)
+	binary.BigEndian.PutUint64(b[8:], id.dev)
+	binary.BigEndian.PutUint64(b[16:], id.ino)
 	sum := sha256.Sum256(b[:])
 	s.instance = fmt.Sprintf("%x", sum[:16])
 	s.lineage = fmt.Sprintf("%016x", uint64(identity))
@@ -298,10 +309,13 @@ func (s *Store) Path() string { return s.path }
 // checkSidecars looks at the modes SQLite gave its files. By path: opening one
 // now would cost SQLite its locks.
 func (s *Store) checkSidecars() error {
-	for _, name := range []string{s.path, s.path + "-wal", s.path + "-shm"} {
+	for i, name := range []string{s.path, s.path + "-wal", s.path + "-shm"} {
 		info, err := os.Lstat(name)
 		if err != nil {
 			return fileError(err)
+		}
+		if i < len(s.files) {
+			s.files[i] = idOf(info)
 		}
 		if info.Mode().Perm() != 0o600 {
 			if err := os.Chmod(name, 0o600); err != nil {
@@ -310,6 +324,35 @@ func (s *Store) checkSidecars() error {
 		}
 	}
 	return nil
+}
+
+func idOf(info os.FileInfo) fileID {
+	st := info.Sys().(*syscall.Stat_t)
+	return fileID{uint64(st.Dev), uint64(st.Ino)}
+}
+
+// inPlace refuses a store whose file or log is not at its path any more: what would be
+// committed to it could not be found again.
+func (s *Store) inPlace() error {
+	for i, name := range []string{s.path, s.path + "-wal"} {
+		info, err := os.Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return &gone{name + " was removed"}
+		case err == nil && idOf(info) != s.files[i]:
+			return &gone{name + " was replaced by another file"}
+		case err != nil:
+			return fileError(err)
+		}
+	}
+	return nil
+}
+
+// gone is the error of a store whose files are others' now.
+type gone struct{ what string }
+
+func (e *gone) Error() string {
+	return e.what + " while the daemon had it open; nothing more is written. What was answered last may be in no file: put the files back, or a copy of them, and start again"
 }
 
 // IsStoreFile reports whether a file is the store's own, its write-ahead log or
@@ -326,17 +369,21 @@ func (s *Store) IsStoreFile(info os.FileInfo) bool {
 }
 
 // Fatal gives the one error after which the store writes nothing more: SQLite
-// called the file damaged. The daemon then ends with status 1.
+// called the file damaged (store_corrupt), or it is not at its path any more
+// (storage_error). The daemon then ends with status 1.
 func (s *Store) Fatal() <-chan error { return s.fatal }
 
-// fail makes damage known, once.
+// fail makes known, once, that the store is damaged or gone.
 func (s *Store) fail(cause error) {
-	if !s.broken.CompareAndSwap(false, true) {
-		return
+	e, told := corrupt("SQLite calls "+s.path+" damaged"), protocol.Fail(protocol.StorageError, "the store is damaged")
+	if left := (*gone)(nil); errors.As(cause, &left) {
+		told = protocol.Fail(protocol.StorageError, left.Error())
+		e = protocol.Fail(protocol.StorageError, left.Error())
 	}
-	e := corrupt("SQLite calls " + s.path + " damaged")
 	e.Cause = cause
-	s.fatal <- e
+	if s.broken.CompareAndSwap(nil, told) {
+		s.fatal <- e
+	}
 }
 
 // fileError is an error of the file system's at open.

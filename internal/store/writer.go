@@ -168,8 +168,8 @@ func (s *Store) runGroup(group []*job) {
 // try runs jobs in one transaction. An error means that nothing of any of them
 // is in the store; nil, that all but those with an error of their own are.
 func (s *Store) try(group []*job) error {
-	if s.broken.Load() {
-		return protocol.Fail(protocol.StorageError, "the store is damaged")
+	if e := s.broken.Load(); e != nil {
+		return e
 	}
 	err := s.transact(group)
 	if err == nil {
@@ -177,6 +177,10 @@ func (s *Store) try(group []*job) error {
 	}
 	if !s.writer.AutocommitEnabled() {
 		s.control(qRollback)
+	}
+	if left := (*gone)(nil); errors.As(err, &left) {
+		s.fail(err)
+		return s.broken.Load()
 	}
 	if isDamage(err) {
 		s.fail(err)
@@ -200,6 +204,9 @@ func (s *Store) transact(group []*job) error {
 		}
 	}
 	if err := failed(s.faults.Hit("commit")); err != nil {
+		return err
+	}
+	if err := s.inPlace(); err != nil {
 		return err
 	}
 	return s.control(qCommit)
