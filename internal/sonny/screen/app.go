@@ -13,6 +13,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/term"
@@ -350,14 +351,7 @@ func (a *App) soon() {
 // do runs something that takes time beside the loop. done is called in the loop with
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
-	of := a.commanded
-	a.running.Go(func() {
-		if a.o.Crashed != nil {
-			defer a.o.Crashed()
-		}
-		v, err := work(a.ctx)
-		a.later(func() { a.within(of, func() { done(v, err) }) })
-	})
+	beside.Do(desk{a}, work, done)
 }
 
 // later calls a function in the loop; it is for what runs beside it.

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"agent/internal/sonny/host/panes"
-	"agent/internal/sonny/screen/inturn"
+	"agent/internal/sonny/screen/beside"
 )
 
 // attaching is what other programs read of this screen: which session it shows, in which
 // pane, and when the person was at it last (sonny.md 28 and 29).
 type attaching struct {
 	record panes.Record // as it was written last
-	post   inturn.Line  // its writes, in order
+	post   beside.Line  // its writes, in order
 	due    bool         // a write is
 	said   bool         // that it cannot be written
 }

@@ -21,8 +21,16 @@ func newOutbox(a *App) *outbox.Outbox {
 // desk is what the outbox has of the screen.
 type desk struct{ a *App }
 
+// Beside runs work at the word of the command at hand, if there is one.
 func (d desk) Beside(work func(context.Context) (then func())) {
-	do(d.a, func(ctx context.Context) (func(), error) { return work(ctx), nil }, func(then func(), _ error) { then() })
+	a, of := d.a, d.a.commanded
+	a.running.Go(func() {
+		if a.o.Crashed != nil {
+			defer a.o.Crashed()
+		}
+		then := work(a.ctx)
+		a.later(func() { a.within(of, then) })
+	})
 }
 
 func (d desk) Later(call func())                  { d.a.later(call) }

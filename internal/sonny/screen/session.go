@@ -7,10 +7,10 @@ import (
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
 	"agent/internal/sonny/lead"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
-	"agent/internal/sonny/screen/inturn"
 	"agent/internal/sonny/screen/story"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -40,7 +40,7 @@ type session struct {
 	compose composer
 	first   *firstMessage // of a lead that was made just now
 
-	confines   inturn.Line         // changes of its confinement, one after another
+	confines   beside.Line         // changes of its confinement, one after another
 	stepped    lead.Row            // the newest row that was stepped to and is on its way; "" for none
 	used       []usage.Turn        // what its newest turns used, as it was read last
 	seen       *seen               // before it was opened now; nil: not read yet

@@ -8,6 +8,7 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
@@ -54,7 +55,7 @@ func (o *Outbox) askFor(left []*Flight) {
 		begun map[*Flight]bool
 	}
 	hand := o.keeping.hand
-	do(o, func(ctx context.Context) (answer, error) {
+	beside.Do(o.screen, func(ctx context.Context) (answer, error) {
 		got := answer{map[*Flight]*protocol.Turn{}, map[*Flight]bool{}}
 		for _, f := range ask {
 			var err error

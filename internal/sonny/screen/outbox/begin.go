@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/protocol"
 )
 
@@ -65,7 +66,7 @@ func (o *Outbox) ToLead(f *Flight, b *Box) {
 func (o *Outbox) OfLead(b *Box, request string, m Message, key string, then func(f *Flight)) {
 	f := o.takeOff(&Flight{key: key, m: m, stage: leaving, way: pen.OnWay{Request: request, Bot: b.to.Name(), BotID: b.to.ID()}})
 	keep := o.keeper(key)
-	do(o, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) { then(f) })
+	beside.Do(o.screen, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) { then(f) })
 }
 
 // Before takes off what was typed for a message of which something has to be done first.

@@ -6,8 +6,8 @@ import (
 
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
-	"agent/internal/sonny/screen/inturn"
 )
 
 // field is what is being written; the screen types into it.
@@ -36,7 +36,7 @@ type Box struct {
 	moving  bool               // messages are being taken out of line
 	mine    map[string]Message // what was sent from here, by request
 	order   []string           // of mine
-	post    inturn.Line        // what goes to the bot, so that it arrives as it was written
+	post    beside.Line        // what goes to the bot, so that it arrives as it was written
 }
 
 // Address has a composer write to a bot. What was kept for that is read by Load.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 )
 
 // sentHistory is what was sent in the project on screen, the newest first.
@@ -39,7 +40,7 @@ func (o *Outbox) ReadSent(project string) {
 		return
 	}
 	o.sent.project, o.sent.list = project, nil
-	do(o, func(context.Context) ([]string, error) { return o.history.Sent(project) },
+	beside.Do(o.screen, func(context.Context) ([]string, error) { return o.history.Sent(project) },
 		func(list []string, err error) { o.tookSent(project, list, err) })
 }
 
@@ -68,7 +69,7 @@ func (o *Outbox) addSent(s unsent) {
 	if len(o.sent.unkept) < pen.MaxEntries {
 		o.sent.unkept = append(o.sent.unkept, s)
 	}
-	do(o, func(context.Context) ([]string, error) { return o.history.Add(s.project, s.text, s.at) },
+	beside.Do(o.screen, func(context.Context) ([]string, error) { return o.history.Add(s.project, s.text, s.at) },
 		func(list []string, err error) {
 			if err == nil {
 				o.sent.unkept = slices.DeleteFunc(o.sent.unkept, func(u unsent) bool { return u == s })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 )
 
 // When drafts are saved: after a pause, and while the person types on (sonny.md 10.1).
@@ -125,7 +126,7 @@ func (o *Outbox) keeper(key string) func() {
 // keepSoon writes a file as it is now, beside the loop.
 func (o *Outbox) keepSoon(key string) {
 	keep := o.keeper(key)
-	do(o, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) {})
+	beside.Do(o.screen, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) {})
 }
 
 // Last saves what is on screen when it is left, or the terminal is gone, and what is on
@@ -160,7 +161,7 @@ func (o *Outbox) rewrite(key string, shown func(*Box), kept func(*pen.Kept)) {
 		o.keepSoon(key)
 		return
 	}
-	do(o, func(context.Context) (pen.Kept, error) { return o.drafts.Load(key) }, func(k pen.Kept, err error) {
+	beside.Do(o.screen, func(context.Context) (pen.Kept, error) { return o.drafts.Load(key) }, func(k pen.Kept, err error) {
 		if err != nil {
 			o.cannotKeep("a draft", err)
 		}

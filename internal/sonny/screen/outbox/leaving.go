@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"agent/internal/sonny/screen/beside"
 )
 
 // End calls quit when what the person wrote is saved. Where that fails the first time says
@@ -15,7 +17,7 @@ func (o *Outbox) End(quit func()) {
 		quit()
 		return
 	}
-	do(o, func(context.Context) (struct{}, error) {
+	beside.Do(o.screen, func(context.Context) (struct{}, error) {
 		var failed error
 		for _, save := range saves {
 			failed = errors.Join(failed, save())

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
@@ -197,7 +198,7 @@ func (o *Outbox) takeOut(b *Box, n int, use func(out []Message) []Message) {
 	bot, part := b.to.Name(), slices.Clone(line[n-1:])
 	b.post.Next(func() {
 		keep := o.aside(b, part)
-		do(o, func(ctx context.Context) (taken, error) {
+		beside.Do(o.screen, func(ctx context.Context) (taken, error) {
 			keep()
 			Instant("withdrawing")
 			t := o.withdraw(ctx, bot, part)
@@ -241,7 +242,7 @@ func (o *Outbox) resubmit(b *Box, list []Message, when func(func())) {
 			kept = append(kept, o.screen.KeepFiles(req))
 		}
 		keep := o.keeper(b.key)
-		do(o, func(ctx context.Context) (int, error) {
+		beside.Do(o.screen, func(ctx context.Context) (int, error) {
 			keep()
 			for i, req := range reqs {
 				kept[i](ctx)
@@ -292,7 +293,7 @@ func (o *Outbox) Drop(b *Box, n int) {
 		return
 	}
 	bot, one := b.to.Name(), line[n-1:n]
-	do(o, func(ctx context.Context) (taken, error) { t := o.withdraw(ctx, bot, one); return t, t.err },
+	beside.Do(o.screen, func(ctx context.Context) (taken, error) { t := o.withdraw(ctx, bot, one); return t, t.err },
 		func(t taken, err error) {
 			switch {
 			case err != nil:
@@ -344,7 +345,7 @@ func (o *Outbox) Steer(b *Box, n int) {
 		return
 	}
 	keep := o.aside(b, one)
-	do(o, func(ctx context.Context) (taken, error) {
+	beside.Do(o.screen, func(ctx context.Context) (taken, error) {
 		keep()
 		t := o.withdraw(ctx, bot, one)
 		return t, t.err

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
 )
 
@@ -16,7 +17,7 @@ func (o *Outbox) Begin(keys []string, then func()) {
 		found map[string]pen.Kept
 		hand  string
 	}
-	do(o, func(context.Context) (kept, error) {
+	beside.Do(o.screen, func(context.Context) (kept, error) {
 		k := kept{found: map[string]pen.Kept{}}
 		var failed error
 		k.hand, failed = o.drafts.Sign()
@@ -88,7 +89,7 @@ func (o *Outbox) LoadStart(b *Box, key, start string) {
 		o.fill(b, start)
 	}
 	type found struct{ own, left pen.Kept }
-	do(o, func(context.Context) (f found, err error) {
+	beside.Do(o.screen, func(context.Context) (f found, err error) {
 		if !here {
 			f.own, err = o.drafts.Load(key)
 		}
@@ -149,7 +150,7 @@ func (o *Outbox) takeOver(b *Box, start string) {
 	delete(o.keeping.kept, start)
 	o.keeping.n++
 	n := o.keeping.n
-	do(o, func(context.Context) (struct{}, error) {
+	beside.Do(o.screen, func(context.Context) (struct{}, error) {
 		keep()
 		Instant("taking over")
 		return struct{}{}, o.drafts.Save(start, n, pen.Kept{})

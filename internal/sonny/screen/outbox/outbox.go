@@ -8,14 +8,14 @@ import (
 	"agent/client"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/protocol"
 )
 
 // Screen is what an outbox needs of the screen that it is of. Its methods are called in
 // the loop, but for Later.
 type Screen interface {
-	// Beside runs work beside the loop, and in the loop what that gives.
-	Beside(work func(context.Context) (then func()))
+	beside.Loop
 	// Later calls a function in the loop. It is called beside it.
 	Later(call func())
 	// After calls a function in the loop when a while has gone by.
@@ -101,15 +101,6 @@ func stopped() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
-}
-
-// do runs something that takes time beside the loop. done is called in the loop with
-// what came of it.
-func do[T any](o *Outbox, work func(ctx context.Context) (T, error), done func(T, error)) {
-	o.screen.Beside(func(ctx context.Context) func() {
-		v, err := work(ctx)
-		return func() { done(v, err) }
-	})
 }
 
 // NewRequest is the name of a message of the person's, which the daemon takes once.

@@ -8,6 +8,7 @@ import (
 
 	"agent/internal/place"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
@@ -16,7 +17,7 @@ import (
 func (o *Outbox) CleanPictures() {
 	now := o.now()
 	scratch := pen.Scratch(o.kept)
-	do(o, func(context.Context) (struct{}, error) {
+	beside.Do(o.screen, func(context.Context) (struct{}, error) {
 		return struct{}{}, errors.Join(o.pictures.Clean(now), place.SweepScratch(scratch))
 	},
 		func(_ struct{}, err error) { o.failing(err) })
@@ -67,7 +68,7 @@ func (o *Outbox) attach(b *Box, n int, read func(context.Context) ([]*pen.Pictur
 		return
 	}
 	b.reading += n
-	do(o, read, func(list []*pen.Picture, err error) {
+	beside.Do(o.screen, read, func(list []*pen.Picture, err error) {
 		b.reading -= n
 		b.add(list)
 		done(list, err)

@@ -7,6 +7,7 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/mention"
 	"agent/protocol"
@@ -40,7 +41,7 @@ func (o *Outbox) submit(b *Box, req *protocol.Submit, m Message, steers bool) {
 	root := b.to.Workspace()
 	b.post.Next(func() {
 		keep, kept := o.keeper(f.key), o.screen.KeepFiles(req)
-		do(o, func(ctx context.Context) (struct{}, error) {
+		beside.Do(o.screen, func(ctx context.Context) (struct{}, error) {
 			keep()
 			b.to.Prepare(ctx)
 			kept(ctx)
@@ -137,7 +138,7 @@ func (o *Outbox) GiveFor(typed Message, req *protocol.Submit, then func(error)) 
 		Request: req.RequestID, Bot: req.Bot, BotID: req.BotID,
 	}})
 	keep, kept := o.keeper(f.key), o.screen.KeepFiles(req)
-	do(o, func(ctx context.Context) (*protocol.Submitted, error) {
+	beside.Do(o.screen, func(ctx context.Context) (*protocol.Submitted, error) {
 		keep()
 		kept(ctx)
 		Instant("handing")
@@ -177,7 +178,7 @@ func (o *Outbox) Interrupt(b *Box) {
 	line := b.Line()
 	o.screen.Say("interrupting…")
 	keep := o.aside(b, line)
-	do(o, func(ctx context.Context) (taken, error) {
+	beside.Do(o.screen, func(ctx context.Context) (taken, error) {
 		keep()
 		t := o.withdraw(ctx, name, line)
 		_, err := o.daemon.Interrupt(ctx, name, turn, "")

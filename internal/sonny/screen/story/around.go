@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/cells"
 )
 
@@ -65,7 +66,7 @@ func (s *Story) unfold(c *cells.Cell, l cells.Look) {
 	for i, x := range list {
 		nodes[i], about[x.turn] = x.node, s.about[x.turn]
 	}
-	do(s, func(ctx context.Context) (struct{}, error) {
+	beside.Do(s.screen, func(ctx context.Context) (struct{}, error) {
 		items, err := s.past.Items(ctx, nodes)
 		if err != nil {
 			return struct{}{}, err

@@ -151,8 +151,8 @@ func TestWhatIsKeptOfALongStory(t *testing.T) {
 		turns int // of which each has four items, and three cells
 		bytes int // that a result says
 	}{
-		{"the cells are bounded", 900, 10},
-		{"the bytes are bounded", 300, 40 << 10},
+		{"the cells are bounded", 700, 10},
+		{"the bytes are bounded", 250, 48 << 10},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
@@ -25,7 +26,7 @@ func (s *Story) step() {
 		return
 	}
 	s.asking = true
-	do(s, func(ctx context.Context) (map[int64]json.RawMessage, error) {
+	beside.Do(s.screen, func(ctx context.Context) (map[int64]json.RawMessage, error) {
 		return s.past.Items(ctx, missing)
 	},
 		func(items map[int64]json.RawMessage, err error) {
@@ -140,13 +141,4 @@ func (s *Story) ended(e *protocol.Event) {
 	}
 	s.tr.Ended(e.Turn, d.Status, said(d.Error), said(d.Detail))
 	s.screen.Ended(&d)
-}
-
-// do runs something that takes time beside the loop. done is called in the loop with
-// what came of it.
-func do[T any](s *Story, work func(ctx context.Context) (T, error), done func(T, error)) {
-	s.screen.Beside(func(ctx context.Context) func() {
-		v, err := work(ctx)
-		return func() { done(v, err) }
-	})
 }

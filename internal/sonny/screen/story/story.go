@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
 )
@@ -23,8 +24,7 @@ const (
 // Screen is what a story needs of the screen that shows it. Its methods are called in the
 // loop.
 type Screen interface {
-	// Beside runs work beside the loop, and in the loop what that gives.
-	Beside(work func(context.Context) (then func()))
+	beside.Loop
 	// Shows reports whether the story is on screen still; what comes for one that is not
 	// is let go.
 	Shows() bool
@@ -95,7 +95,7 @@ func (s *Story) Newest() int64 { return s.newest }
 
 // Load reads the newest part.
 func (s *Story) Load() {
-	do(s, func(ctx context.Context) (*Part, error) { return s.past.Part(ctx, 0, firstNodes) },
+	beside.Do(s.screen, func(ctx context.Context) (*Part, error) { return s.past.Part(ctx, 0, firstNodes) },
 		func(p *Part, err error) {
 			if !s.screen.Shows() {
 				return
@@ -169,7 +169,7 @@ func (s *Story) LoadOlder() {
 	}
 	s.older = true
 	from, newer, look, older := s.next, s.oldest, s.screen.Look(), s.tr.Like()
-	do(s, func(ctx context.Context) (*Part, error) {
+	beside.Do(s.screen, func(ctx context.Context) (*Part, error) {
 		p, err := s.past.Part(ctx, from, PartNodes)
 		if err != nil {
 			return nil, err

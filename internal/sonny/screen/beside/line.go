@@ -1,6 +1,4 @@
-// Package inturn has things that take time happen one after another, without anybody
-// waiting for them.
-package inturn
+package beside
 
 // Line is what happens one after another, in the order in which it came. The zero value
 // is empty. It belongs to one goroutine.

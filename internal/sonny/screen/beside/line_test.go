@@ -1,4 +1,4 @@
-package inturn
+package beside
 
 import (
 	"slices"
