@@ -88,7 +88,12 @@ func (f *quietFile) Read(p []byte) (int, error) {
 	}
 	n, err := f.File.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = failuref(protocol.FileUnreadable, "nothing came from it in %v: it is no ordinary file", quietTime)
+		err = nothingCame(quietTime)
 	}
 	return n, err
+}
+
+// nothingCame is the failure of a file that brought nothing for so long.
+func nothingCame(quiet time.Duration) *Failure {
+	return failuref(protocol.FileUnreadable, "nothing came from it in %v: it is no ordinary file", quiet)
 }

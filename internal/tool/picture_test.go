@@ -23,6 +23,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
+	"time"
 )
 
 // drawing is a picture of noise, or of one colour.
@@ -401,6 +403,35 @@ func TestPictureChildren(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "not for direct use") {
 			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+func TestAPictureThatNeverComes(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{"nothing": "", "a part": "\x89PNG"} {
+		t.Run(name+" comes of it", func(t *testing.T) {
+			t.Parallel()
+			r, w := io.Pipe()
+			defer r.Close()
+			go io.WriteString(w, first)
+			_, err := readAwake(r, 10*time.Millisecond)
+			if err == nil || !strings.Contains(err.Error(), "nothing came from it in 10ms") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("what comes in pieces is read whole", func(t *testing.T) {
+		t.Parallel()
+		want := bytes.Repeat([]byte("piece"), 100_000)
+		if got, err := readAwake(iotest.OneByteReader(bytes.NewReader(want[:1000])), time.Minute); err != nil || !bytes.Equal(got, want[:1000]) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		if got, err := readAwake(bytes.NewReader(want), time.Minute); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		if _, err := readAwake(iotest.ErrReader(io.ErrUnexpectedEOF), time.Minute); err != io.ErrUnexpectedEOF {
+			t.Errorf("got %v", err)
 		}
 	})
 }

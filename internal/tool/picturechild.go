@@ -13,6 +13,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
+	"time"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/webp"
@@ -45,7 +46,7 @@ var codecs = map[string]codec{
 // the picture, since a damaged one in a conversation would make every later
 // request fail.
 func pictureChild(r io.Reader, w io.Writer) (int, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxPicture+1))
+	data, err := readAwake(io.LimitReader(r, maxPicture+1), quietTime)
 	if err != nil {
 		return exitFailed, fmt.Errorf("it cannot be read: %w", bare(err))
 	}
@@ -69,6 +70,43 @@ func pictureChild(r io.Reader, w io.Writer) (int, error) {
 		return exitFailed, err
 	}
 	return 0, nil
+}
+
+// readAwake reads to the end, unless nothing comes for so long. The read that hangs is
+// left behind: the child ends with it. Whoever waits for the next picture must not wait
+// for a file that brings nothing.
+func readAwake(r io.Reader, quiet time.Duration) (data []byte, err error) {
+	type piece struct {
+		bytes []byte
+		err   error
+	}
+	pieces := make(chan piece)
+	go func() {
+		for {
+			p := make([]byte, 64<<10)
+			n, err := r.Read(p)
+			pieces <- piece{p[:n], err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		late := time.NewTimer(quiet)
+		select {
+		case p := <-pieces:
+			late.Stop()
+			data = append(data, p.bytes...)
+			if p.err == io.EOF {
+				return data, nil
+			}
+			if p.err != nil {
+				return nil, p.err
+			}
+		case <-late.C:
+			return nil, nothingCame(quiet)
+		}
+	}
 }
 
 func hashText(data []byte) string {

@@ -41,13 +41,15 @@ type SSE struct {
 	sawCR   bool // the last line ended in CR: an LF that follows belongs to it
 	begun   bool // the first line is past
 
-	onDone func() // told of [DONE]; may be nil
+	onDone func() // told of [DONE], behind which nothing counts; nil: [DONE] is skipped
+	over   bool   // it came
 }
 
 // NewSSE reads frames from r.
 func NewSSE(r io.Reader) *SSE { return &SSE{from: r, buf: ssePool.Get().(*sseBuffers)} }
 
-// OnDone has Next tell of each [DONE].
+// OnDone has the stream end with [DONE]: Next tells of it, once, and gives none of what
+// is behind it.
 func (s *SSE) OnDone(f func()) { s.onDone = f }
 
 // Close gives the buffers back; what Next returned is invalid then.
@@ -63,7 +65,7 @@ func (s *SSE) Close() {
 }
 
 // Next is the data of the next frame that has any, valid until the next call;
-// [DONE] is skipped. At the end it is io.EOF. Its own failures are
+// [DONE] is none. At the end it is io.EOF. Its own failures are
 // *model.Error: truncated_sse_frame, sse_frame_limit, provider_response_limit;
 // others are the reader's.
 func (s *SSE) Next() ([]byte, error) {
@@ -79,11 +81,12 @@ func (s *SSE) Next() ([]byte, error) {
 		}
 		data, ok := s.buf.data, s.hasData
 		done := ok && string(bytes.TrimSpace(data)) == "[DONE]"
-		if ok && !done {
+		if ok && !done && !s.over {
 			s.inFrame, s.hasData = 0, false
 			return data, nil
 		}
-		if done && s.onDone != nil {
+		if done && s.onDone != nil && !s.over {
+			s.over = true
 			s.onDone()
 		}
 		s.startFrame()

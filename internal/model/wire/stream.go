@@ -21,10 +21,13 @@ import (
 const (
 	errorBodyTime = 10 * time.Second
 	// drainTime is how long a finished stream may stay open; a later event
-	// in it is still noticed. usageTime is that time before [DONE] where the
-	// family ends with it: the usage may come behind all else.
+	// in it is still noticed. Where the family ends with [DONE], usageTime is
+	// that time before it, since the usage may come behind all else, and
+	// doneTime behind it: nothing counts any more, but a connection whose body
+	// was read to its end can be used again.
 	drainTime = time.Second
 	usageTime = 10 * time.Second
+	doneTime  = 100 * time.Millisecond
 	// wholeLimit is the longest answer that may come at once.
 	wholeLimit = 1 << 20
 )
@@ -235,6 +238,9 @@ func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error
 	sink := a.sinkBetween(clocks)
 	for n := 0; ; n++ {
 		data, err := frames.Next()
+		if err != nil && frames.over && parent.Err() == nil {
+			err = io.EOF // how a stream ends behind its [DONE] says nothing
+		}
 		if err != nil {
 			return a.ended(parent, ctx, resp, from, n == 0, err)
 		}
@@ -279,10 +285,9 @@ func (a *attempt) ending(frames *SSE) *drain {
 	if dec, ok := a.dec.(Ender); ok {
 		d.after = usageTime
 		frames.OnDone(func() {
-			d.after = drainTime
-			if dec.Done(); dec.Ended() {
-				d.begin()
-			}
+			dec.Done()
+			d.after = doneTime
+			d.begin()
 		})
 	}
 	return d

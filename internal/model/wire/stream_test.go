@@ -385,11 +385,12 @@ func TestClosures(t *testing.T) {
 // ender is a decoder that ends with [DONE], and takes a whole answer.
 type ender struct {
 	lines
+	mute  bool // [DONE] is not enough to end it
 	done  int
 	whole string
 }
 
-func (e *ender) Done() { e.done++; e.ended = true }
+func (e *ender) Done() { e.done++; e.ended = e.ended || !e.mute }
 
 func (e *ender) Whole(data []byte, sink func(model.Event)) (bool, error) {
 	if !bytes.HasPrefix(data, []byte("{")) {
@@ -409,6 +410,8 @@ func TestAStreamThatEndsWithDone(t *testing.T) {
 	}{
 		"[DONE] ends it":                           {"text/event-stream", "data: a\n\ndata: [DONE]\n\n", false, "", "", 1},
 		"[DONE] ends it, and it stays open":        {"text/event-stream", "data: a\n\ndata: [DONE]\n\n", true, "", "", 1},
+		"nothing counts behind it":                 {"text/event-stream", "data: a\n\ndata: [DONE]\n\ndata: b\n\ndata: [DONE]\n\n", true, "", "", 1},
+		"it is not enough":                         {"text/event-stream", "data: [DONE]\n\n", true, "", "missing_completion", 1},
 		"without it the completion is missing":     {"text/event-stream", "data: a\n\n", false, "", "missing_completion", 0},
 		"an answer that comes at once":             {"application/json; charset=utf-8", `{"a":1}`, false, `{"a":1}`, "", 0},
 		"another JSON body is no answer":           {"application/json", `"no"`, false, "", "provider_expected_sse", 0},
@@ -427,8 +430,12 @@ func TestAStreamThatEndsWithDone(t *testing.T) {
 				}
 			}))
 			t.Cleanup(srv.Close)
-			dec := &ender{}
-			err := client(t, srv.URL).Stream(t.Context(), call(modeltest.Items()), dec, func(model.Event) {}, &model.Report{})
+			dec := &ender{mute: name == "it is not enough"}
+			said := ""
+			err := client(t, srv.URL).Stream(t.Context(), call(modeltest.Items()), dec, func(e model.Event) { said += e.Text }, &model.Report{})
+			if len(said) > 1 {
+				t.Errorf("it said %q", said)
+			}
 			code := ""
 			if e, ok := err.(*model.Error); ok {
 				code = e.Code
