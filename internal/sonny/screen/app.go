@@ -18,6 +18,7 @@ import (
 	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/whereabouts"
 	"agent/internal/sonny/snapshot"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -155,7 +156,7 @@ type App struct {
 	awaited     []*waiting
 	mouseState  mouse
 	telling     telling
-	attaching   attaching
+	where       *whereabouts.Record
 	out         *outbox.Outbox
 	menu        menu
 	findable    findable
@@ -218,8 +219,9 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
 	a.out = newOutbox(a)
-	defer a.detach()    // when nothing writes it any more
-	defer a.out.Close() // when nothing of it is on its way any more
+	a.where = whereabouts.In(o.Kept, desk{a}, o.Now)
+	defer a.where.Close() // when nothing writes it any more
+	defer a.out.Close()   // when nothing of it is on its way any more
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()
@@ -248,7 +250,6 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	a.begin()
 	a.readBranch()
 	a.out.CleanPictures()
-	a.here()
 	a.loop(notes)
 	a.land()
 	a.out.Last()
@@ -268,7 +269,7 @@ func (a *App) loop(notes <-chan live.Note) {
 	a.draw()
 	for !a.quit {
 		a.follow()
-		a.whereabouts()
+		a.where.Note(a.whereabouts())
 		var sized <-chan time.Time
 		if resized != nil {
 			sized = resized.C

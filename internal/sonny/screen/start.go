@@ -45,7 +45,7 @@ type startScreen struct {
 func (a *App) begin() {
 	a.start = a.newStart()
 	a.start.asked = a.o.Fresh
-	a.sweepPanes()
+	a.where.Sweep()
 	a.out.Begin(a.starts(), a.choose)
 }
 
