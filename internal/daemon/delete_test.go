@@ -435,3 +435,22 @@ func TestFollowOverADeletion(t *testing.T) {
 		k.until("turn_finished", sub.Turn)
 	})
 }
+
+func TestFollowFromBeyondTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, bot := range []string{"Ada", "*"} {
+		t.Run("of "+bot+": the cursor reached is told, and all that comes is new", func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, echoScript)
+			p := h.start()
+			k, other := p.dial(), p.dial()
+			other.bot("Ada", h.workspace, "")
+			k.ask(nil, "follow", fmt.Sprintf(`"bot":%q,"after":1000`, bot))
+			k.until("follow_live", 0)
+			sub := other.submit("Ada", "r", "hello", "")
+			if seen := kinds(k.until("turn_finished", sub.Turn)); len(seen) == 0 || !strings.HasPrefix(seen[0], "accepted") {
+				t.Errorf("it saw %v", seen)
+			}
+		})
+	}
+}

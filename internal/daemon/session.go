@@ -339,7 +339,10 @@ func (s *session) follow(id json.RawMessage, r *protocol.Follow) {
 	if old := s.follows[r.Bot]; old != nil {
 		s.stopFollow(old)
 	}
-	fl := &follow{s: s, name: r.Bot, bot: point.BotID, cursor: r.After, script: map[string]bool{}}
+	// A cursor from beyond the store's end is of another past, before a copy was put
+	// back: what comes from now on is new to whoever names it.
+	after := min(r.After, point.Newest)
+	fl := &follow{s: s, name: r.Bot, bot: point.BotID, cursor: after, script: map[string]bool{}}
 	s.follows[r.Bot] = fl
 	s.answer(id, protocol.Following{Following: &fl.name, After: &r.After})
 	if point.Pruned > r.After {
