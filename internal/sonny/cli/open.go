@@ -109,7 +109,7 @@ func (a *app) askFirst(ctx context.Context, w *around, t *term.Terminal, leads b
 	if there, err := w.hasProvider(); err != nil && !w.socket {
 		return false, err
 	} else if !there && !w.socket {
-		if err := a.setupScreen(ctx, w, asked); err != nil {
+		if err := a.setupScreen(ctx, w, asked, t); err != nil {
 			return false, err
 		}
 	}
@@ -198,6 +198,11 @@ func (a *app) sit(ctx context.Context, w *around, t *term.Terminal, o opening, k
 	shown := &tasting{config: w.config, notices: w.notices, theme: w.config.TUI.Theme}
 	options.Look = a.looks(w, t, &shown.theme)
 	options.Home, options.Config, options.Reads = filepath.Dir(w.agent), w.path, reads
+	options.Held = func() (*config.Config, error) {
+		now := *w
+		err := a.settings(&now)
+		return now.config, err
+	}
 	options.Themes = func() ([]string, string) { return themes(w), shown.theme }
 	options.Theme = func(name string) *protocol.Error {
 		shown.theme = name

@@ -16,9 +16,10 @@ import (
 	"agent/client/envfile"
 	"agent/client/modelsfile"
 	"agent/internal/sonny/config"
+	"agent/internal/sonny/notify"
 	"agent/internal/sonny/pen"
-	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/setup"
 	"agent/protocol"
 
@@ -174,14 +175,17 @@ func idsOf(list []modelsfile.Model) (ids []string) {
 }
 
 // scripted is the provider of the tour.
-const scripted = "scripted"
+const (
+	scripted  = "scripted"
+	tourModel = "scripted/tour"
+)
 
 // tour sets the built-in tour up: words from a file, no model, no network.
 func (w *around) tour() error {
 	if err := config.SetEnv(w.envPath(), "AGENT_PROVIDER", scripted); err != nil {
 		return err
 	}
-	return config.Set(w.path, "model", "scripted/tour", nil)
+	return config.Set(w.path, "model", tourModel, nil)
 }
 
 // endTour takes it out again.
@@ -197,7 +201,7 @@ func (w *around) endTour() error {
 		if _, err := config.UnsetEnv(w.envPath(), v.Name); err != nil {
 			return err
 		}
-		if w.config.Model == "scripted/tour" {
+		if w.config.Model == tourModel {
 			_, err := config.Unset(w.path, "model", nil)
 			return err
 		}
@@ -214,15 +218,16 @@ func (w *around) hasProvider() (bool, error) {
 	return len(client.ImpliedProviders(envfile.Fill(os.Environ(), vars))) > 0, nil
 }
 
-// setupScreen shows the first-run screen. Leaving it without a provider is not_set_up.
-func (a *app) setupScreen(ctx context.Context, w *around, t ahead.Terminal) error {
+// setupScreen shows the first-run screen. Leaving it without a provider is not_set_up. told is
+// the terminal itself, by which a notification goes.
+func (a *app) setupScreen(ctx context.Context, w *around, t ahead.Terminal, told notify.Terminal) error {
 	agent, err := agentProgram()
 	if err != nil {
 		return err
 	}
 	m, _ := keys.New(w.config.TUI.Keys)
 	first := &ahead.FirstRun{
-		Term: t, Keys: m, Version: Version, Facts: a.firstFacts(w),
+		Term: t, Keys: m, Version: Version,
 		Try: func(ctx context.Context, p setup.Provider, key string) ([]string, error) {
 			return setup.Try(ctx, agent, pen.Scratch(w.sonny), p, key)
 		},
@@ -232,8 +237,14 @@ func (a *app) setupScreen(ctx context.Context, w *around, t ahead.Terminal) erro
 		Tour:    w.tour,
 		SignIn:  func(ctx context.Context) error { return a.signIn(ctx, agent) },
 	}
+	if err := a.firstRows(w, first, told); err != nil {
+		return err
+	}
 	done, err := first.Run(ctx)
 	if err != nil || done {
+		return err
+	}
+	if there, err := w.hasProvider(); err != nil || there {
 		return err
 	}
 	return protocol.Fail("not_set_up", "no provider is connected; sonny setup asks again, and a key in the environment is taken too")
@@ -254,7 +265,8 @@ func (a *app) setupAlone(ctx context.Context, w *around) error {
 	a.looks(w, t, &w.config.TUI.Theme)(t.Background())
 	asked, end := w.asking(t)
 	defer end()
-	return a.setupScreen(ctx, w, asked)
+	w.tmux = term.AskTmux(ctx, os.Getenv)
+	return a.setupScreen(ctx, w, asked, t)
 }
 
 // signIn runs agent login chatgpt on the terminal.
@@ -305,16 +317,4 @@ func (w *around) addProvider(spec string) error {
 		}
 	}
 	return config.SetEnv(w.envPath(), "AGENT_PROVIDER", strings.Join(append(specs, spec), " "))
-}
-
-// facts are what holds besides the provider.
-func (a *app) firstFacts(w *around) []ahead.Fact {
-	folder := w.folder.Path
-	if w.folder.Repo.There() {
-		folder += " · git"
-	}
-	return []ahead.Fact{
-		{Name: "asks", Value: screen.Asks(w.config.Row)},
-		{Name: "folder", Value: folder},
-	}
 }

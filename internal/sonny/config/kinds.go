@@ -23,12 +23,13 @@ type kind struct {
 	// Config holds it.
 	take  func(v any) (any, bool)
 	words []string // of a choice; nil for any other kind
+	truth bool     // true or false
 	// free is a text of any form, under a name of the person's: what looks like chance
 	// in it is taken for a secret.
 	free bool
 }
 
-var boolean = kind{must: "true or false", take: func(v any) (any, bool) { b, ok := v.(bool); return b, ok }}
+var boolean = kind{must: "true or false", truth: true, take: func(v any) (any, bool) { b, ok := v.(bool); return b, ok }}
 
 func one(must string, fits func(string) bool) kind {
 	return kind{must: must, take: func(v any) (any, bool) { s, ok := v.(string); return s, ok && fits(s) }}

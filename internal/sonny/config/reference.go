@@ -36,9 +36,9 @@ func (k *Key) marks() string {
 // presetText is the default, or what holds without one.
 func (k *Key) presetText() string {
 	if k.Default == nil {
-		return cell(k.otherwise())
+		return cell(k.Otherwise())
 	}
-	return "`" + literal(k.Default) + "`"
+	return "`" + k.Otherwise() + "`"
 }
 
 func projectTable() string {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -23,14 +24,51 @@ type Key struct {
 // Confining reports whether a wrong value refuses new bots (◆ in sonny.md 20).
 func (k *Key) Confining() bool { return k.loosens != nil }
 
-// IsLive reports whether a change of a setting counts at once; false for a name that is none.
-func IsLive(name string) bool {
-	k := find(ParseKey(name))
-	return k != nil && k.Live
+// Find is the setting, or the family of settings, that a key names. usage, which says what
+// was meant, for a name that is none.
+func Find(name string) (*Key, error) {
+	for _, k := range Keys {
+		if k.Name == name {
+			return k, nil // a family, by its capitals
+		}
+	}
+	if k := find(ParseKey(name)); k != nil {
+		return k, nil
+	}
+	return nil, Unknown(name)
+}
+
+// IsTable reports whether settings stand below a name, such as tui.
+func IsTable(name string) bool {
+	parts := ParseKey(name)
+	return len(parts) > 0 && isTable(parts)
 }
 
 // Must says what a value must be.
 func (k *Key) Must() string { return k.kind.must }
+
+// Choices are the values that a setting of a few can have, as a person types them: words, or
+// true and false. nil for any other setting. The slice is not the caller's.
+func (k *Key) Choices() []string {
+	if k.kind.truth {
+		return []string{"true", "false"}
+	}
+	return k.kind.words
+}
+
+// Truth reports whether a setting is either true or false.
+func (k *Key) Truth() bool { return k.kind.truth }
+
+// Family reports whether the name has parts that stand for a name of the person's.
+func (k *Key) Family() bool { return slices.ContainsFunc(k.parts, isPlaceholder) }
+
+// Otherwise is what holds where the setting is not set, as TOML or in words.
+func (k *Key) Otherwise() string {
+	if k.Default == nil {
+		return k.otherwise()
+	}
+	return literal(k.Default)
+}
 
 // Words are the values that a setting of a few words can have, in the order of the
 // reference; nil for any other setting. The slice is not the caller's.

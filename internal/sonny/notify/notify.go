@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"agent/protocol"
 )
 
 // Route is how a notification goes.
@@ -134,6 +136,36 @@ func (n Note) Sequence(r Route) string {
 		return "\x1b]99;i=sonny:d=0:p=title:e=1;" + title + "\x1b\\\x1b]99;i=sonny:p=body:e=1;" + body + "\x1b\\"
 	}
 	return ""
+}
+
+// Program reports whether a route is a program, which Run starts.
+func (r Route) Program() bool { return r == Native || r == Command }
+
+// Terminal is what a note can be told by.
+type Terminal interface {
+	Send(sequence string) bool
+	Bell()
+}
+
+// Tell tells a note by the terminal, as far as the route goes by it.
+func Tell(t Terminal, n Note, r Route, sound bool) {
+	if seq := n.Sequence(r); seq != "" {
+		t.Send(seq)
+	}
+	if r == Bell || sound {
+		t.Bell()
+	}
+}
+
+// Test is a note to try a route with. It refuses a route that tells nobody.
+func Test(r Route, command []string) (Note, error) {
+	switch {
+	case r == None:
+		return Note{}, protocol.Fail(protocol.UsageError, "notifications.route is none: nothing is sent")
+	case r == Command && len(command) == 0:
+		return Note{}, protocol.Fail(protocol.UsageError, "notifications.route is command, and notifications.command names none")
+	}
+	return Note{Event: "test", Title: "sonny", Body: "This is how Sonny tells you."}, nil
 }
 
 // runFor is how long a program may take.

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"regexp"
 	"strings"
 
 	"agent/internal/sonny/screen/term"
@@ -24,10 +25,13 @@ func Rows(f *term.Frame) (out []string) {
 	return out
 }
 
+// rules are the lines that titles stand in.
+var rules = regexp.MustCompile("─{3,}")
+
 // Row is a row of columns as a sentence.
 func Row(row string) string {
 	var parts []string
-	for part := range strings.SplitSeq(row, "  ") {
+	for part := range strings.SplitSeq(rules.ReplaceAllString(row, "  "), "  ") {
 		part = strings.Trim(part, " ─▎│")
 		if part != "" {
 			parts = append(parts, part)

@@ -102,6 +102,9 @@ type Options struct {
 	Home      string          // the person's home folder
 	Config    string          // the settings file; "": none is changed
 	Reads     config.Reader   // refuses settings that cannot be read; nil: none
+	// Held gives the settings that hold by now, each with where it is from. It runs beside
+	// the loop. With an error they can still be shown, where they are not nil. nil: none are.
+	Held func() (*config.Config, error)
 	// Themes are the names that can be chosen, and the one that is; Theme sets one.
 	Themes func() (names []string, now string)
 	Theme  func(name string) *protocol.Error
@@ -185,6 +188,8 @@ type App struct {
 	loadedAll   bool
 	allKnown    bool // every bot of the store, since the connection was made
 	plans       planStates
+	sizes       taskSizes
+	processes   processes
 	laters      inOrder
 	firsts      firsts
 	tasteless   string // what kept the settings from being read; "" for nothing
@@ -402,6 +407,7 @@ func (a *App) note(n live.Note) {
 func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	a.lost = nil
 	a.readFirsts()
+	a.processes.again()
 	before := a.ready.Store.Identity
 	a.ready = ready
 	if resumed {
@@ -414,7 +420,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 		a.out.Save()
 		a.session, a.side, a.panel, a.o.Bot = nil, nil, nil, ""
 		a.start, a.loadedAll = a.newStart(), false // what is opened is chosen again
-		a.spend, a.firsts.titles = spending{}, map[int64]string{}
+		a.spend, a.firsts.titles, a.firsts.asked, a.processes.of = spending{}, map[int64]string{}, map[int64]bool{}, nil
 	}
 	a.allKnown = false
 	a.world = live.New(ready)
@@ -509,7 +515,7 @@ func (a *App) moving() bool {
 		return true
 	}
 	b := a.bot()
-	return b != nil && b.Turn != 0
+	return b != nil && (b.Turn != 0 || a.processes.run())
 }
 
 // bot is the bot on screen; nil on the start screen.

@@ -208,7 +208,7 @@ func TestAPanelForACallThatLeavesTheSandbox(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t, manual())
 		s := waiting(h, dir, "emit: command")
-		wants(t, s, `\u{1b}[2J`, "demo.lead  ! needs you", "1  allow once", "manual · workspace-write")
+		wants(t, s, `\u{1b}[2J`, "emit: command  ! needs you", "1  allow once", "manual · workspace-write")
 		if n := strings.Count(s.Capture(), "\n"); n < 23 {
 			t.Errorf("the screen has %d rows", n)
 		}

@@ -104,6 +104,8 @@ func space(args string) string {
 func (a *App) argumentPicks(name, typed string) (picks []mention.Pick) {
 	var values []string
 	switch name {
+	case "config":
+		values, typed = settingWords(typed)
 	case "approval":
 		values = []string{string(lead.Auto), string(lead.Manual), string(lead.Look), string(lead.Full)}
 	case "effort":

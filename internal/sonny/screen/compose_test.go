@@ -204,7 +204,7 @@ func TestWhatIsWrittenBeforeTheBotIsThere(t *testing.T) {
 		h.Until("the screen", s.Alternate)
 		send(s, fmt.Sprintf("say: early %d", n))
 		s.Until("the reply", func(screen string) bool {
-			return strings.Count(screen, fmt.Sprintf("early %d", n)) == 2 && strings.Contains(screen, "✔ done")
+			return strings.Count(headless(screen), fmt.Sprintf("early %d", n)) == 2 && strings.Contains(screen, "✔ done")
 		})
 		s.Keys("C-d")
 		s.Exit()
@@ -319,7 +319,7 @@ func TestPicturesInAMessage(t *testing.T) {
 		s.Paste("'" + path + "'")
 		s.WaitFor("[picture 1: wide.png 2000×666")
 		s.Keys("Enter")
-		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "seen") == 2 })
+		s.Until("the reply", func(screen string) bool { return strings.Count(headless(screen), "seen") == 2 })
 		kept, err := filepath.Glob(h.Path(".agent", "sonny", "pictures", "*.png"))
 		if err != nil || len(kept) == 0 {
 			t.Fatalf("%v, %v", kept, err)

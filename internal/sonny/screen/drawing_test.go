@@ -97,7 +97,7 @@ func TestThePromptOfTheLine(t *testing.T) {
 			t.Errorf("status %d: %s", ran.Exit, ran.Stderr)
 		}
 		s := open(h, dir, "say: hi there")
-		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "hi there") == 2 })
+		s.Until("the reply", func(screen string) bool { return strings.Count(headless(screen), "hi there") == 2 })
 		if n := strings.Count(h.Agent("turns", "--bot", "demo.lead").Stdout, `"request_id":`); n != 1 {
 			t.Errorf("%d turns", n)
 		}

@@ -55,6 +55,7 @@ func features() []feature {
 		copyModeCommands,
 		keyCommands,
 		listingCommands,
+		settingCommands,
 		doctorCommands,
 		screenCommands,
 		setupCommands,

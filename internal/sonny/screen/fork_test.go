@@ -23,7 +23,7 @@ func TestRewind(t *testing.T) {
 	for _, words := range []string{"first", "second", "third"} {
 		send(s, "say: "+words)
 		s.Until("the reply", func(screen string) bool {
-			return strings.Count(screen, words) == 2 && strings.Contains(screen, "✔ done")
+			return strings.Count(headless(screen), words) == 2 && strings.Contains(screen, "✔ done")
 		})
 	}
 	history := h.Agent("history", "--bot", "demo.lead").Stdout
@@ -70,10 +70,10 @@ func TestRewind(t *testing.T) {
 		}
 		s.Keys("Enter")
 		s.Until("its reply", func(screen string) bool {
-			return strings.Count(screen, "second") == 2 && strings.Contains(screen, "✔ done")
+			return strings.Count(headless(screen), "second") == 2 && strings.Contains(screen, "✔ done")
 		})
 		s.Keys("C-x", "b")
-		s.Until("the original", func(screen string) bool { return strings.Count(screen, "third") == 2 })
+		s.Until("the original", func(screen string) bool { return strings.Count(headless(screen), "third") == 2 })
 	})
 
 	t.Run("before the first message it is a new lead", func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestSideChat(t *testing.T) {
 		s.WaitFor("word3")
 		send(s, "/side say: aside")
 		s.Until("the answer while the turn goes on", func(screen string) bool {
-			return strings.Contains(screen, "demo.lead-side") && strings.Count(screen, "aside") >= 2 && strings.Contains(screen, "● working")
+			return strings.Contains(screen, "demo.lead-side") && strings.Count(headless(screen), "aside") >= 2 && strings.Contains(screen, "● working")
 		})
 		if strings.Contains(h.Agent("history", "--bot", "demo.lead").Stdout, "aside") {
 			t.Error("the lead's history holds the side chat")

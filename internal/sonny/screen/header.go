@@ -27,11 +27,18 @@ func (a *App) header(w int) text.Line {
 	return figures.Fit(left, fields, w)
 }
 
+// leastName is how wide a name made of a message may be on the narrowest screen, in cells.
+const leastName = 16
+
 // whose is the header's left: the session, and what its bot does.
 func (a *App) whose(w int) text.Line {
-	name, gap := " "+a.session.name(), "  "
-	if w > figures.Wide && a.session.name() != a.session.bot {
-		name = " " + a.session.bot + "  " + a.session.name()
+	called, gap := cells.OneLine(a.called(a.session)), "  "
+	if a.session.kept.Title == "" { // a message takes no field's room
+		called = text.Cut(called, max(leastName, w/3), "…")
+	}
+	name := " " + called
+	if w > figures.Wide && called != a.session.bot {
+		name = " " + cells.OneLine(a.session.bot) + "  " + called
 	}
 	g := a.lookOf(a.session)
 	words := g.Mark + " " + g.Word
@@ -46,7 +53,7 @@ func (a *App) whose(w int) text.Line {
 			words += " " + human.Clock(a.o.Clock().Sub(b.Since))
 		}
 	}
-	return text.Join(text.Span{Text: cells.OneLine(name), Attr: text.Bold}, text.Span{Text: gap + words, Role: g.Role})
+	return text.Join(text.Span{Text: name, Attr: text.Bold}, text.Span{Text: gap + words, Role: g.Role})
 }
 
 // modelWords are a bot's model and effort.

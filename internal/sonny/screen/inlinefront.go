@@ -39,7 +39,7 @@ func (f *inlineFront) finished(a *App) (out []text.Line) {
 		if f.session = s; s != nil {
 			f.skip = f.printed[s.id]
 			if f.printed != nil { // another one was open before
-				out = append(out, text.Titled(cells.OneLine(called(s)), "", a.w))
+				out = append(out, text.Titled(cells.OneLine(fully(a.called(s), s.bot)), "", a.w))
 			}
 		}
 	}

@@ -1,8 +1,11 @@
 package screen
 
 import (
+	"strings"
+
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
+	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
@@ -18,6 +21,7 @@ type listPanel struct {
 	empty string        // what stands there when no row does
 	head  text.Line     // above the rows; without spans: none
 	waits string        // stands there while the rows are on their way; "": they are here
+	news  int           // how often other rows came that lines are to tell of
 
 	// rows are all rows, computed anew for each frame, so that the list is never old.
 	rows func(a *App) []lists.Row
@@ -33,10 +37,13 @@ type listPanel struct {
 	asks *question // asked before something is done; nil
 }
 
-// question asks before something is done. With want set the person types that word.
+// question asks before something is done. With want set the person types that word, and
+// with take a text of theirs, which may be refused: the reason stands below it then.
 type question struct {
 	text  string
 	want  string
+	take  func(a *App, typed string) error
+	bad   string // why the text was refused
 	typed edit.Field
 	yes   func(a *App)
 	no    func(a *App)            // nil: the list stays
@@ -48,6 +55,8 @@ func (p *listPanel) hints() []string {
 	switch {
 	case p.asks != nil && p.asks.want != "":
 		return []string{"type " + p.asks.want + " and Enter", "Esc no"}
+	case p.asks != nil && p.asks.take != nil:
+		return []string{"Enter take it", "Esc leave it"}
 	case p.asks != nil:
 		return append(append([]string{"y yes"}, p.asks.tells...), "Esc no")
 	case p.Typing:
@@ -139,6 +148,9 @@ func (p *listPanel) typed(a *App, k term.Key, rows []lists.Row, at int) bool {
 	return false
 }
 
+// types reports whether the answer is a text.
+func (q *question) types() bool { return q.want != "" || q.take != nil }
+
 // ask puts a question before something is done.
 func (p *listPanel) ask(q *question) { p.asks = q }
 
@@ -147,11 +159,17 @@ func (q *question) view(c term.Canvas, y, w int) int {
 		c.Put(2, y, line, w-2)
 		y++
 	}
-	if q.want != "" {
+	if q.types() {
 		line, x := q.typed.Line("› ", w-4)
 		c.Put(2, y, line, w-2)
 		c.SetCursor(2+x, y)
 		y++
+	}
+	if q.bad != "" {
+		for _, line := range text.Wrap([]text.Span{{Text: cells.OneLine(q.bad), Role: text.Fail}}, text.Frame{Width: w - 4}) {
+			c.Put(2, y, line, w-2)
+			y++
+		}
 	}
 	return y + 1
 }
@@ -159,23 +177,28 @@ func (q *question) view(c term.Canvas, y, w int) int {
 func (p *listPanel) answer(a *App, k term.Key) bool {
 	q := p.asks
 	switch {
-	case k.Name == "esc" || q.want == "" && k.Name == "n":
+	case k.Name == "esc" || !q.types() && k.Name == "n":
 		p.asks = nil
 		if q.no != nil {
 			q.no(a)
 		}
-	case q.want == "" && q.more[k.Name] != nil:
+	case !q.types() && q.more[k.Name] != nil:
 		p.asks = nil
 		q.more[k.Name](a)
-	case q.want == "" && k.Name == "y":
+	case !q.types() && k.Name == "y":
 		p.asks = nil
 		q.yes(a)
+	case q.take != nil && k.Name == "enter":
+		p.asks, q.bad = nil, ""
+		if err := q.take(a, strings.TrimSpace(q.typed.Text())); err != nil {
+			p.asks, q.bad = q, human.Detail(err)
+		}
 	case q.want != "" && k.Name == "enter":
 		if q.typed.Text() == q.want {
 			p.asks = nil
 			q.yes(a)
 		}
-	case q.want != "":
+	case q.types():
 		q.typed.Key(a.o.Keys, k.Name, k.Text)
 	}
 	return false

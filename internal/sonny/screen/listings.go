@@ -22,7 +22,6 @@ var listingCommands = feature{
 		{"roles", "", "the roles", func(a *App, _ string) error { return a.openRoles() }},
 		{"memory", "[TEXT]", "the facts that are kept", (*App).openMemory},
 		{"theme", "[NAME]", "another look, tried as you go through them", (*App).openThemes},
-		{"config", "KEY VALUE", "change a setting", (*App).setConfig},
 		{"status", "", "the daemon and this session", func(a *App, _ string) error { a.openStatus(); return nil }},
 	},
 	actions: map[string]func(*App){"roles": func(a *App) { a.failing(a.openRoles()) }},
@@ -119,29 +118,6 @@ func (a *App) keepTheme(name string) error {
 	if fault := a.o.Theme(name); fault != nil {
 		return fault
 	}
-	return nil
-}
-
-// setConfig changes a setting. What is live holds at once, and where it is of the terminal
-// itself, that is opened anew.
-func (a *App) setConfig(args string) error {
-	name, value, ok := cutSpace(args)
-	if !ok || a.o.Config == "" {
-		return protocol.Fail(protocol.UsageError, "/config KEY VALUE changes a setting; sonny config list shows all of them")
-	}
-	if err := config.Set(a.o.Config, name, value, a.o.Reads); err != nil {
-		return err
-	}
-	if !config.IsLive(name) {
-		a.notes.say(name + " is set, for bots that are made from now on")
-		return nil
-	}
-	a.notes.say(name + " is set")
-	a.readTaste(func() {
-		if a.o.Reopen != "" {
-			a.again, a.quit = a.o.Reopen, true
-		}
-	})
 	return nil
 }
 

@@ -57,6 +57,23 @@ func TestBringingATaskHome(t *testing.T) {
 		}
 	})
 
+	t.Run("the list of tasks says how much the one at hand changed, and again when it has done more", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, settings("row = \"full\"\ntask_updates = false\n"))
+		s := openAt(h, dir, 120, 30)
+		s.WaitFor("1 AGENTS.md")
+		send(s, commits("build", "AGENTS.md", "hello"))
+		settled(h, "demo.build")
+		s.WaitFor("tasks 1")
+		s.WaitFor("✔ done")
+		send(s, "/tasks")
+		wants(t, s, "tasks of demo.lead", "worktrees/demo/build   +1 −1 in 1 file")
+		if ran := h.In(dir).Agent("run", "--bot", "demo.build", "--", "sh: echo more > more.txt"); ran.Exit != 0 {
+			t.Fatal(ran.Stderr)
+		}
+		s.WaitFor("worktrees/demo/build   +2 −1 in 2 files")
+	})
+
 	t.Run("SO-71 unmerged commits go only when the name is typed", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t, settings("row = \"full\"\n"))

@@ -139,13 +139,8 @@ func (a *App) showProgress(works bool) {
 
 func (a *App) deliver(n notify.Note) {
 	o := &a.o.Notify
-	if seq := n.Sequence(o.Route); seq != "" {
-		a.o.Term.Send(seq)
-	}
-	if o.Route == notify.Bell || o.Sound {
-		a.o.Term.Bell()
-	}
-	if o.Route == notify.Native || o.Route == notify.Command {
+	notify.Tell(a.o.Term, n, o.Route, o.Sound)
+	if o.Route.Program() {
 		do(a, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Run(ctx, o.Route, o.Command) },
 			func(_ struct{}, err error) {
 				if err != nil {

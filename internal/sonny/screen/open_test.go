@@ -98,7 +98,7 @@ func TestOpeningAFolder(t *testing.T) {
 		s := open(h, dir)
 		s.WaitFor("1 AGENTS.md")
 		send(s, "say: hello there")
-		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "hello there") == 2 })
+		s.Until("the reply", func(screen string) bool { return strings.Count(headless(screen), "hello there") == 2 })
 		list := bots(t, h)
 		if len(list) != 1 || list[0].Name != "demo.lead" || *list[0].Workspace != dir {
 			t.Fatalf("bots: %s", names(list))
@@ -113,7 +113,7 @@ func TestOpeningAFolder(t *testing.T) {
 
 	t.Run("SO-3 opened again it shows what was said", func(t *testing.T) {
 		s := open(h, dir)
-		s.Until("both messages", func(screen string) bool { return strings.Count(screen, "hello there") == 2 })
+		s.Until("both messages", func(screen string) bool { return strings.Count(headless(screen), "hello there") == 2 })
 		if list := bots(t, h); len(list) != 1 || list[0].ID != first.ID {
 			t.Errorf("bots: %s", names(list))
 		}
@@ -175,7 +175,7 @@ func TestANameThatIsTaken(t *testing.T) {
 		s.WaitFor("demo.lead")
 		send(s, "say: first")
 		s.Until("the reply", func(screen string) bool {
-			return strings.Count(screen, "first") == 2 && strings.Contains(screen, "done")
+			return strings.Count(headless(screen), "first") == 2 && strings.Contains(screen, "done")
 		})
 		s.Keys("C-d")
 		s.Exit()
@@ -213,7 +213,7 @@ func TestTheDaemonGoesAway(t *testing.T) {
 		s.Keys("Enter")
 		s.WaitGone("daemon stopped")
 		send(s, "say: second")
-		s.Until("the reply", func(screen string) bool { return strings.Count(screen, "second") == 2 })
+		s.Until("the reply", func(screen string) bool { return strings.Count(headless(screen), "second") == 2 })
 	})
 
 	t.Run("SO-98 a daemon that died comes back by itself", func(t *testing.T) {

@@ -233,8 +233,8 @@ func TestPlainMode(t *testing.T) {
 		s.Keys("C-d")
 		s.Exit()
 		s = openPlain(h, dir)
-		wants(t, s, "session: demo.lead, idle. 8 turns. row auto, sandbox workspace-write, network on.", "notice: 4 entries before these", "you: say: theta", "demo.lead: theta")
-		if strings.Contains(s.Capture(), "alpha") {
+		wants(t, s, "session: say: alpha (demo.lead), idle. 8 turns. row auto, sandbox workspace-write, network on.", "notice: 4 entries before these", "you: say: theta", "demo.lead: theta")
+		if strings.Contains(s.Capture(), "demo.lead: alpha") {
 			t.Error("all of it is printed")
 		}
 		send(s, "show earlier")

@@ -128,19 +128,23 @@ func (f *plainFront) saySession(a *App) {
 	if s == f.session || !s.story.IsLoaded() || b == nil || b.Record.Model == "" {
 		return
 	}
+	name := a.called(s)
+	if s.kept.BotID == 0 || a.firsts.reading { // it may get another name
+		return
+	}
 	f.session, f.start, f.past = s, nil, nil
 	f.state, f.stateAt = f.stateWords(a), time.Now()
-	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(called(s)), a.lookOf(s).Word,
+	f.con.Print(fmt.Sprintf("session: %s, %s. %s. %s.", termsafe.OneLine(fully(name, s.bot)), a.lookOf(s).Word,
 		s.turnWords(), confinedWords(a.confinement())))
 	f.sayPast(a, s)
 }
 
-// called is a session's title with its bot's name.
-func called(s *session) string {
-	if s.name() == s.bot {
-		return s.bot
+// fully is a session's name with its bot's.
+func fully(name, bot string) string {
+	if name == bot {
+		return bot
 	}
-	return s.name() + " (" + s.bot + ")"
+	return name + " (" + bot + ")"
 }
 
 // confinedWords say what the footer says, with a name for each.

@@ -18,6 +18,7 @@ type spokenPanel struct {
 	of    panel
 	asks  *question
 	waits string // what it waited for then
+	news  int    // of its rows
 	moved bool   // a line was taken since it was printed
 	text  string // what was printed of it
 }
@@ -34,14 +35,14 @@ func (p *spokenPanel) say(a *App, con *plain.Console) {
 		return
 	}
 	var asks *question
-	waits := ""
+	waits, news := "", 0
 	if l, ok := a.panel.(lister); ok {
-		asks, waits = l.asList().asks, l.asList().waits
+		asks, waits, news = l.asList().asks, l.asList().waits, l.asList().news
 	}
-	if a.panel == p.of && asks == p.asks && waits == p.waits && !p.moved {
+	if a.panel == p.of && asks == p.asks && waits == p.waits && news == p.news && !p.moved {
 		return
 	}
-	p.of, p.asks, p.waits, p.moved = a.panel, asks, waits, false
+	p.of, p.asks, p.waits, p.news, p.moved = a.panel, asks, waits, news, false
 	lines := panelLines(a)
 	if text := strings.Join(lines, "\n"); text != p.text {
 		p.text = text
@@ -74,6 +75,9 @@ func listLines(a *App, p *listPanel) []string {
 		if q.want != "" {
 			return append(out, "  type "+q.want+", then Enter. an empty line means no.")
 		}
+		if q.take != nil {
+			return append(out, q.lines()...)
+		}
 		return append(out, "  type y for yes, then Enter. an empty line means no.")
 	}
 	out := []string{"list: " + termsafe.OneLine(p.title)}
@@ -92,20 +96,34 @@ func listLines(a *App, p *listPanel) []string {
 	if n == 0 {
 		return append(out, "  "+p.without(), "an empty line closes.")
 	}
-	return append(out, "type "+strings.Join(numbered(p.hint), ", ")+`, "/ TEXT" filters. an empty line closes.`)
+	return append(out, "type "+strings.Join(p.numbered(), ", ")+`, "/ TEXT" filters. an empty line closes.`)
+}
+
+// lines are what stands below a question for a text.
+func (q *question) lines() (out []string) {
+	if q.bad != "" {
+		out = append(out, "  refused: "+termsafe.OneLine(q.bad))
+	}
+	if now := q.typed.Text(); now != "" {
+		out = append(out, "  now: "+termsafe.OneLine(now))
+	}
+	return append(out, "  type it, then Enter. an empty line leaves it as it is.")
 }
 
 // numbered are a list's hints with the number that each takes: Enter's is the number
-// alone.
-func numbered(hints []string) []string {
-	out := make([]string, 0, len(hints)+1)
-	for _, h := range hints {
+// alone, and what acts on no row takes none.
+func (p *listPanel) numbered() []string {
+	out := make([]string, 0, len(p.hint)+1)
+	for _, h := range p.hint {
 		key, does, _ := strings.Cut(h, " ")
-		if key == "Enter" {
+		switch {
+		case key == "Enter":
 			out = append(out, "a number: "+does)
-			continue
+		case p.free[key] != nil:
+			out = append(out, key+": "+does)
+		default:
+			out = append(out, fmt.Sprintf("%s NUMBER: %s", key, does))
 		}
-		out = append(out, fmt.Sprintf("%s NUMBER: %s", key, does))
 	}
 	return out
 }
@@ -150,7 +168,7 @@ func (p *spokenPanel) listLine(a *App, l *listPanel, line string) {
 		switch {
 		case line == "":
 			p.press(a, term.Key{Name: "esc"})
-		case q.want != "":
+		case q.types():
 			q.typed.Set(line)
 			p.press(a, term.Key{Name: "enter"})
 		default:

@@ -79,7 +79,10 @@ func (a *App) card(bot string) *cells.Card {
 		return nil
 	}
 	g := roster.Looks[b.State(false)]
-	c := &cells.Card{Mark: text.Span{Text: g.Mark, Role: g.Role}, Name: bot, Plan: a.planWords(b), Last: b.Activity}
+	c := &cells.Card{Mark: text.Span{Text: g.Mark, Role: g.Role}, Name: bot, Plan: a.planWords(b)}
+	if b.Activity != "" {
+		c.Last = "▸ " + b.Activity
+	}
 	if b.Turn != 0 {
 		c.Took = human.Clock(a.o.Clock().Sub(b.Since))
 	}

@@ -49,7 +49,7 @@ func (r *rail) read(a *App) {
 
 // freshRail sees to it that the rail's rows are of what there is now.
 func (a *App) freshRail() {
-	a.rail.Fresh(a.world, roster.Place{Store: a.ready.Store.Identity, Folder: a.o.Folder.Path, Hidden: a.hidden})
+	a.rail.Fresh(a.world, roster.Place{Store: a.ready.Store.Identity, Folder: a.o.Folder.Path, Hidden: a.hidden, Title: a.titleOf})
 }
 
 // railNow is the session on screen as the rail tells of it.
@@ -58,7 +58,7 @@ func (a *App) railNow() roster.Shown {
 	if s == nil {
 		return roster.Shown{}
 	}
-	now := roster.Shown{Bot: s.bot, Name: s.name()}
+	now := roster.Shown{Bot: s.bot, Name: a.called(s)}
 	if s.story.IsWhole() && s.story.Turns() > 0 {
 		now.Turns = s.turnWords()
 	}

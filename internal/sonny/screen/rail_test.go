@@ -112,7 +112,9 @@ func TestRail(t *testing.T) {
 
 	t.Run("another folder's session is listed while something of it runs", func(t *testing.T) {
 		made(t, h, "api.lead", h.Repo("api", map[string]string{"x": "y\n"}), "sh: until [ -e release ]; do sleep 0.1; done")
-		wants(t, s, "other folders", "● api.lead")
+		s.Until("it, by its first message", func(screen string) bool {
+			return strings.Contains(screen, "other folders") && strings.Contains(screen, "● sh: until [") && strings.Contains(screen, "  api.lead")
+		})
 		h.Write("api/release", "")
 		s.WaitGone("other folders")
 	})

@@ -271,6 +271,9 @@ func (p *railPanel) draw(c term.Canvas, y int, row lists.Row, hand, has bool) {
 		c.Put(0, y, text.Of(text.Accent, "▎"), 1)
 	}
 	c.Put(1, y, row.Line.Cut(w-2), w-2)
+	if row.Shown != nil {
+		row.Shown()
+	}
 }
 
 // railPress takes a press of the button: on a row it opens the bot. Elsewhere the rail

@@ -60,7 +60,7 @@ func (p *readerPanel) view(a *App, c term.Canvas) {
 	}
 	p.s.story.Around(l, p.top, p.top+p.h)
 	right := fmt.Sprintf("%d–%d of %d", min(p.top+1, total), min(p.top+p.h, total), total)
-	c.Put(0, 0, text.Titled("reader  "+cells.OneLine(p.s.name()), right, w), w)
+	c.Put(0, 0, text.Titled("reader  "+cells.OneLine(a.called(p.s)), right, w), w)
 	for i, r := range p.s.tr.Rows(l, p.top, p.top+p.h) {
 		line := r.Line
 		if p.find != nil {

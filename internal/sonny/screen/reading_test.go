@@ -26,7 +26,7 @@ func TestFoldsReaderAndSearch(t *testing.T) {
 
 	t.Run("the reader shows all of it, and finds", func(t *testing.T) {
 		s.Keys("C-x", "t")
-		wants(t, s, "reader  demo.lead", "q close")
+		wants(t, s, "reader  ", "q close")
 		s.Type("/")
 		s.Type("sh: seq")
 		s.Keys("Enter")

@@ -45,7 +45,7 @@ func TestReview(t *testing.T) {
 			s.WaitFor("✔ done")
 			wants(t, s, "▸ edit  session.go  +3 −1", "- ", "+ ")
 			s.Keys("C-x", "d")
-			wants(t, s, "review of demo.lead", size.kind, "hunk 1 of 1", "c.Secure = secure(r)", "http.SetCookie(w, &c)", "this turn")
+			wants(t, s, "review of ", size.kind, "hunk 1 of 1", "c.Secure = secure(r)", "http.SetCookie(w, &c)", "this turn")
 			s.WaitFor("main*")
 			countedUp(s)
 			sonnytest.Golden(t, size.name, s.Capture())

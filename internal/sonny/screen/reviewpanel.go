@@ -20,7 +20,7 @@ func (p *reviewPanel) hints() []string { return p.Hints() }
 
 func (p *reviewPanel) view(a *App, c term.Canvas) {
 	w, _ := c.Size()
-	p.Draw(c, w >= mediumScreen, p.s.bot, p.s.name(), a.branch)
+	p.Draw(c, w >= mediumScreen, p.s.bot, a.called(p.s), a.branch)
 }
 
 func (p *reviewPanel) key(a *App, k term.Key) bool {

@@ -270,7 +270,7 @@ func TestThePause(t *testing.T) {
 		wants(t, s, "paused by", "Let all bots go on?")
 		s.Keys("y")
 		s.Until("both replies", func(screen string) bool {
-			return strings.Count(screen, "queued") > 1 && strings.Count(screen, "meanwhile") > 1 && !strings.Contains(screen, "paused by")
+			return strings.Count(headless(screen), "queued") > 1 && strings.Count(headless(screen), "meanwhile") > 1 && !strings.Contains(screen, "paused by")
 		})
 		h.Until("the turns' ends", func() bool {
 			var statuses []string

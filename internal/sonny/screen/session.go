@@ -77,7 +77,7 @@ func (a *App) openWith(name string, id int64, start string) {
 
 func newSession(a *App, name string, id int64) *session {
 	s := &session{bot: name, id: id, tr: cells.New(a.o.Markdown), look: a.o.look()}
-	s.tr.Now, s.tr.Card = a.o.Clock, a.card
+	s.tr.Now, s.tr.Card, s.tr.Process = a.o.Clock, a.card, a.process
 	s.tr.Rule = func(script string) (string, bool) { return s.ruleOf(a, script) }
 	s.story = story.New(teller{a, s}, story.Of(a.client(), name), s.tr)
 	a.out.Address(&s.compose.Box, recipient{a, s})
@@ -94,7 +94,9 @@ func (s *session) leave(a *App) {
 	do(a, func(context.Context) (struct{}, error) { return struct{}{}, mark() }, func(_ struct{}, err error) { a.failing(err) })
 }
 
-// name is the session's title, or its bot's name.
+// name is the session's title, or its bot's name: what it is called where none of its
+// messages is to be told, as in the terminal's title and in notifications. On screen it is
+// as called says.
 func (s *session) name() string {
 	if s.kept.Title != "" {
 		return s.kept.Title
@@ -125,6 +127,7 @@ func (s *session) keep(a *App) {
 	}, func(kept lead.Session, err error) {
 		if err != nil {
 			a.notes.fail(err)
+			s.kept = made // as far as it is known
 			return
 		}
 		s.kept, s.seen = kept, before

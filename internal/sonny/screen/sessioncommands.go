@@ -57,7 +57,7 @@ func (a *App) deleteCommand(string) error {
 	case s.working(a):
 		return protocol.Fail("failed", "a turn runs; Esc interrupts it")
 	}
-	words := "Delete " + cells.OneLine(called(s)) + " with all that was said?"
+	words := "Delete " + cells.OneLine(fully(a.called(s), s.bot)) + " with all that was said?"
 	if n := len(a.tasks()); n > 0 {
 		words += " Its " + human.Count(n, "task stays", "tasks stay") + ", worktrees too."
 	}

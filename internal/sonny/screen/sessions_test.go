@@ -9,6 +9,65 @@ import (
 	"agent/protocol"
 )
 
+// A session that nobody has named is shown by its first message, wherever it is shown: in
+// the header, the rail, the lists, and in plain lines (sonny.md 26).
+func TestASessionWithoutATitleIsShownByItsFirstMessage(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	s := openAt(h, dir, 160, 30)
+	s.WaitFor("1 AGENTS.md")
+	first := "say: what the first message of this session begins with, and more of it"
+	send(s, first)
+	s.WaitFor("✔ done")
+	title := "say: what the first message of this session…"
+	shown := func(what, row string) {
+		t.Helper()
+		s.Until(what, func(screen string) bool { return strings.Contains(screen, row) })
+	}
+	shown("a wide header has its bot too", " demo.lead  "+title+"  ")
+	s.Keys("C-b")
+	shown("the rail", "✔ say: what the first mes…")
+	shown("its bot below it", "  demo.lead   1 turn")
+	s.Type("/message")
+	s.WaitFor("/ message")
+	shown("it is found by its first message", "▎✔ say: what the first mes…")
+	s.Keys("Escape")
+	s.WaitFor("/ filter")
+	s.Keys("Escape")
+	s.WaitGone("/ message")
+	s.Keys("Escape")
+	s.WaitGone("Esc back to the message")
+
+	s.Resize(80, 24)
+	s.Until("a header that leaves the figures their room", func(screen string) bool {
+		return strings.HasPrefix(screen, " say: what the first messa…  ") && strings.Contains(headOf(screen), "ctx ")
+	})
+	send(s, "/tree")
+	s.WaitFor("── tree of " + title)
+	s.Keys("Escape")
+	s.WaitGone("── tree of")
+	send(s, "/rename mine")
+	s.Until("a title of the person's", func(screen string) bool { return strings.HasPrefix(screen, " mine  ") })
+	send(s, "/new")
+	s.WaitFor("it: demo.lead-2")
+	send(s, "say: in plain lines")
+	s.Until("its name", func(screen string) bool { return strings.HasPrefix(screen, " say: in plain lines  ") })
+	s.WaitFor("✔ done")
+	s.Keys("C-d")
+	s.Exit()
+	s = openPlain(h, dir)
+	s.WaitFor("session: say: in plain lines (demo.lead-2), idle.")
+	if title := s.Title(); strings.Contains(title, "say:") {
+		t.Errorf("the terminal's title tells of a message: %q", title)
+	}
+}
+
+// headOf is a screen's first row.
+func headOf(screen string) string {
+	head, _, _ := strings.Cut(screen, "\n")
+	return head
+}
+
 func TestSessionsOnScreen(t *testing.T) {
 	t.Parallel()
 	h, dir := demo(t)
@@ -109,7 +168,8 @@ func TestSessionsAreCalledByTheirFirstMessages(t *testing.T) {
 		row("say: other", "demo.lead-2")
 		s.Type("/login")
 		s.Until("one session", func(screen string) bool {
-			return strings.Contains(screen, "say: mend the failing") && !strings.Contains(screen, "say: other ")
+			list := headless(screen)
+			return strings.Contains(list, "say: mend the failing") && !strings.Contains(list, "say: other ")
 		})
 		s.Keys("Escape")
 		s.WaitFor("r rename")

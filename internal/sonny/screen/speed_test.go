@@ -49,7 +49,7 @@ func loaded(items, lines int) *App {
 		world: live.New(ready), ready: ready, w: 160, h: 48, calls: make(chan func(), 256), frameDue: stopped(), clockDue: stopped(),
 	}
 	a.notes.now = time.Now
-	a.spend.reading = true // there is no daemon to be asked
+	a.spend.reading, a.firsts.reading = true, true // there is no daemon to be asked
 	a.out = newOutbox(a)
 	a.assemble()
 	folder := "/src/demo"

@@ -76,11 +76,8 @@ func (a *App) openSwitcher() {
 
 // switchRow is a bot in the switcher, with its session's title or its first message.
 func (a *App) switchRow(b *live.Bot, title string) lists.Row {
-	if title != "" {
-		return roster.Bot(b, title)
-	}
-	first, shown := a.first(&b.Record)
-	row := roster.Bot(b, first)
+	title, shown := a.titleOf(title, &b.Record)
+	row := roster.Bot(b, title)
 	row.Shown = shown
 	return row
 }
@@ -198,10 +195,8 @@ func (p *sessionsPanel) list(a *App) []lists.Row {
 		if f.Archived != p.archived {
 			continue
 		}
-		var shown func()
-		if f.Title == "" {
-			f.Title, shown = a.first(f.Record)
-		}
+		title, shown := a.titleOf(f.Title, f.Record)
+		f.Title = title
 		row := roster.Session(f, a.botOf(f.Record), a.o.Clock())
 		row.Shown = shown
 		switch {
@@ -260,7 +255,7 @@ func (p *sessionsPanel) open(a *App, r lists.Row) bool {
 	case f == nil:
 		return false
 	case f.Gone():
-		p.ask(&question{text: roster.Title(*f) + " is gone: its bot was deleted. Forget it? (/new starts another)", yes: func(a *App) {
+		p.ask(&question{text: a.foundCalled(*f) + " is gone: its bot was deleted. Forget it? (/new starts another)", yes: func(a *App) {
 			a.forget(*f)
 			p.read(a)
 		}})
@@ -353,7 +348,7 @@ func (p *sessionsPanel) remove(a *App, r lists.Row) {
 		return
 	}
 	p.ask(&question{
-		text: "Delete " + roster.Title(*f) + " (" + f.Bot + ") with all that was said? Its tasks and their worktrees stay. The store's free pages are not scrubbed.",
+		text: "Delete " + a.foundCalled(*f) + " (" + f.Bot + ") with all that was said? Its tasks and their worktrees stay. The store's free pages are not scrubbed.",
 		yes:  func(a *App) { a.deleteBot(f.Record.Name, func() { a.forget(*f); p.read(a) }) },
 	})
 }

@@ -20,6 +20,7 @@ var taskCommands = feature{
 		{"stop", "[NAME|all]", "interrupt a task, or the lead and all of them", (*App).stopCommand},
 	},
 	actions: map[string]func(*App){"tasks": (*App).openTasks},
+	event:   (*App).sizeStale,
 }
 
 // openTasks lists the tasks of the lead on screen.
@@ -47,7 +48,8 @@ func (a *App) openTasks() {
 			}
 			lines := stepLines(a.planOf(t), w, stepsShown)
 			if t.Record.Workspace != nil {
-				lines = append(lines, text.Of(text.Dim, cells.OneLine(human.Path(*t.Record.Workspace))))
+				at := text.Span{Text: cells.OneLine(human.Path(*t.Record.Workspace)), Role: text.Dim}
+				lines = append(lines, text.Join(append([]text.Span{at}, a.taskSize(t)...)...))
 			}
 			if t.Activity != "" {
 				lines = append(lines, text.Of(text.Dim, "▸ "+cells.OneLine(t.Activity)).Cut(w))

@@ -30,7 +30,7 @@ func (a *App) openTree() error {
 	}
 	rows := roster.Family(s.id, lead.Sessions(a.ready.Store.Identity, page, a.world.Records()))
 	info := map[int64]roster.Branch{}
-	p := &listPanel{title: "tree of " + cells.OneLine(s.name()), empty: "there are no forks", hint: []string{"Enter open"}, List: lists.List{At: fmt.Sprint(s.id)}}
+	p := &listPanel{title: "tree of " + cells.OneLine(a.called(s)), empty: "there are no forks", hint: []string{"Enter open"}, List: lists.List{At: fmt.Sprint(s.id)}}
 	p.right = func() string { return fmt.Sprint(len(rows)) }
 	p.rows = func(*App) (out []lists.Row) {
 		for _, r := range rows {

@@ -14,4 +14,5 @@ type Terminal interface {
 	Size() (w, h int, err error)
 	Suspend()
 	Resume() error
+	Copy(string) bool // to the clipboard; false where there is no way
 }

@@ -138,7 +138,7 @@ func (r *Aloud) heard(e term.Event) []term.Event {
 // the like are the key of that name, and everything else is typed and taken by Enter.
 func keysOf(line string) (keys []term.Event) {
 	switch {
-	case line == "esc" || line == "up" || line == "down":
+	case slices.Contains([]string{"esc", "up", "down", "tab", "ctrl+t"}, line):
 		return []term.Event{term.Key{Name: line}}
 	case len(line) == 1:
 		return []term.Event{term.Key{Name: line, Text: line}}

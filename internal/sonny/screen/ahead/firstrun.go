@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
-	"agent/internal/sonny/screen/cells"
+	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
-	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/setup"
 )
 
@@ -21,7 +22,13 @@ type FirstRun struct {
 	Term    Terminal
 	Keys    *keys.Map
 	Version string
-	Facts   []Fact // what holds besides, with its checks
+	Folder  string   // what the folder is, in a line
+	Rows    []Fact   // who can be asked, with what that comes to
+	Models  []string // of the providers that are connected already
+	Efforts []string // what a model can be told of it, from the least; the first is its own
+	Choice  Choice   // the model that holds
+	// TourModel is the model of the tour, which is none once a provider is connected.
+	TourModel string
 
 	Try     func(ctx context.Context, p setup.Provider, key string) (models []string, err error)
 	Keep    func(p setup.Provider, key string, models []string) error
@@ -30,19 +37,41 @@ type FirstRun struct {
 	Tour    func() error
 	SignIn  func(ctx context.Context) error // runs on the terminal itself
 
+	Suggest   func(models []string) string
+	KeepModel func(Choice) error
+	Sandbox   func(ctx context.Context) []doctor.Check // makes the checks; it takes up to a minute, beside the screen
+	Mend      func(doctor.Check) string                // the command that would mend what one found; "" for none
+	Set       func(key, value string) error            // a setting
+	Held      func() (row string, e Extras)            // what the settings say now
+	// TestNotify sends a notification by the terminal; run starts a program for it, nil for
+	// none, and is called beside the screen.
+	TestNotify func() (said string, run func(ctx context.Context) error, err error)
+
 	w, h    int
 	step    step
 	field   edit.Field
 	hand    int // the row at hand: 0 is the key
 	key     string
 	whose   setup.Provider
-	models  []string
+	listed  []string // by the provider that was tried
 	message string
+	was     string // what was said before a page was opened
 	bad     bool
 	results chan func()
+	work    sync.WaitGroup
+
+	connected bool // a provider is, by a key that was kept here
+
+	page    *page // that is open; nil for none
+	models  []string
+	choice  Choice
+	chosen  bool // a model was taken here
+	sandbox checked
+	row     string
+	extras  Extras
 }
 
-// Fact is a line of what is set already.
+// Fact is a thing and what it is.
 type Fact struct{ Name, Value string }
 
 // step is what the screen waits for.
@@ -72,10 +101,14 @@ var errLater = errors.New("later")
 
 // Run asks until a provider is connected. It reports whether one is.
 func (f *FirstRun) Run(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer f.work.Wait()
+	defer cancel()
 	f.results = make(chan func(), 1)
 	if aloud, ok := f.Term.(*Aloud); ok {
-		aloud.hide(func() bool { return f.step != askRegion && f.step != askSpec })
+		aloud.hide(func() bool { return f.page == nil && f.step != askRegion && f.step != askSpec })
 	}
+	f.begin(ctx)
 	var err error
 	if f.w, f.h, err = f.Term.Size(); err != nil {
 		return false, err
@@ -94,11 +127,11 @@ func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 			case term.Resize:
 				f.w, f.h = e.W, e.H
 			case term.Paste:
-				f.field.Editor().Type(strings.TrimSpace(e.Text))
+				f.pasted(strings.TrimSpace(e.Text))
 			case term.Key:
 				done, err := f.press(ctx, e)
 				if errors.Is(err, errLater) {
-					return false, nil
+					return f.connected, nil // with what is done
 				}
 				if err != nil || done {
 					return done, err
@@ -108,11 +141,61 @@ func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 	}
 }
 
+// begin takes what holds, and has the sandbox checked.
+func (f *FirstRun) begin(ctx context.Context) {
+	f.models, f.choice = f.Models, f.Choice
+	f.fresh()
+	f.checkSandbox(ctx)
+}
+
+// fresh takes what the settings say now.
+func (f *FirstRun) fresh() {
+	if f.Held != nil {
+		f.row, f.extras = f.Held()
+	}
+}
+
+// beside does work beside the screen, and what that gives in its loop.
+func (f *FirstRun) beside(ctx context.Context, work func(context.Context) func()) {
+	f.work.Go(func() {
+		done := work(ctx)
+		select {
+		case f.results <- done:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// pasted takes a text into what is being written.
+func (f *FirstRun) pasted(s string) {
+	switch {
+	case f.page == nil:
+		f.field.Editor().Type(s)
+	case f.page.Typing:
+		f.page.Filter.Editor().Type(s)
+		f.page.At = ""
+	}
+}
+
+// copy puts a text into the terminal's clipboard, where that takes one.
+func (f *FirstRun) copy(s string) {
+	if f.Term.Copy(s) {
+		f.say("copied: "+s, false)
+		return
+	}
+	f.say("this terminal takes no copy; select it: "+s, false)
+}
+
 // press takes a key. done is true when a provider is connected and taken.
 func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error) {
 	switch {
 	case k.Name == "ctrl+c":
 		return false, errLater
+	case f.page != nil:
+		if f.page.key(f, k) {
+			f.closePage()
+		}
+	case f.opens(ctx, k.Name):
 	case k.Name == "esc":
 		if f.step == askKey {
 			return false, errLater
@@ -120,13 +203,9 @@ func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error)
 		f.back()
 	case f.step == trying:
 	case f.step == connected:
-		return k.Name == "enter", nil
+		return f.start(k.Name), nil
 	case f.step == refused && k.Name == "k":
-		f.keep(f.models)
-	case k.Name == "up" && f.step == askKey:
-		f.hand = max(0, f.hand-1)
-	case k.Name == "down" && f.step == askKey:
-		f.hand = min(len(choices), f.hand+1)
+		f.keep(f.listed)
 	case k.Name == "enter":
 		return f.enter(ctx)
 	case f.step == askWhose:
@@ -138,6 +217,19 @@ func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error)
 		f.field.Key(f.Keys, k.Name, k.Text)
 	}
 	return false, nil
+}
+
+// start goes on with a provider that is connected, with the model that is proposed unless
+// another was taken.
+func (f *FirstRun) start(key string) bool {
+	if key != "enter" {
+		return false
+	}
+	if !f.chosen && f.choice.Model != "" {
+		f.keepModel()
+		return f.chosen
+	}
+	return true
 }
 
 func (f *FirstRun) back() {
@@ -195,10 +287,10 @@ func (f *FirstRun) try(ctx context.Context, p setup.Provider) {
 	f.whose, f.step = p, trying
 	f.say("asking "+p.Label+" for its models…", false)
 	key := f.key
-	go func() {
+	f.beside(ctx, func(ctx context.Context) func() {
 		models, err := f.Try(ctx, p, key)
-		f.results <- func() { f.tried(models, err) }
-	}()
+		return func() { f.tried(models, err) }
+	})
 }
 
 // tried is what came of it: a refusal keeps nothing unless the person says so; a
@@ -207,7 +299,7 @@ func (f *FirstRun) tried(models []string, err error) {
 	if f.step != trying {
 		return // the person went back meanwhile
 	}
-	f.models = models
+	f.listed = models
 	var no setup.Refused
 	switch {
 	case errors.As(err, &no):
@@ -227,7 +319,11 @@ func (f *FirstRun) keep(models []string) {
 		f.say(err.Error(), true)
 		return
 	}
-	f.key, f.step = "", connected
+	f.key, f.step, f.hand, f.connected = "", connected, 0, true
+	f.models = append(slices.DeleteFunc(slices.Clone(f.models), func(m string) bool { return strings.HasPrefix(m, f.whose.Name+"/") }), models...)
+	if f.choice.Model == "" || f.choice.Model == f.TourModel {
+		f.choice.Model = f.suggestion()
+	}
 	f.say(fmt.Sprintf("✔ %s  %s", f.whose.Name, human.Count(len(models), "model", "models")), false)
 }
 
@@ -269,67 +365,4 @@ func (f *FirstRun) draw() {
 	frame := term.NewFrame(f.w, f.h)
 	f.view(frame)
 	f.Term.Draw(frame)
-}
-
-func (f *FirstRun) view(frame *term.Frame) {
-	w, h := frame.Size()
-	c := frame.All()
-	c.Put(0, 0, text.Join(text.Span{Text: " sonny", Attr: text.Bold}, text.Span{Text: "  first run"}).Right(text.Of(text.Dim, f.Version+" "), w), w)
-	c.Put(0, 1, text.Across(w), w)
-	y := 3
-	put := func(l text.Line) { c.Put(0, y, l.Cut(w), w); y++ }
-	put(text.Of(text.Plain, "   Paste a key from Anthropic, OpenAI or OpenRouter, or take a number."))
-	y++
-	f.keyRow(c, y, w)
-	y += 2
-	for i, choice := range choices {
-		mark := "   "
-		if f.hand == i+1 {
-			mark = " ▎ "
-		}
-		put(text.Join(text.Span{Text: mark, Role: text.Accent}, text.Span{Text: fmt.Sprintf("%d  ", i+1), Role: text.Accent},
-			text.Span{Text: text.Pad(choice.name, 19)}, text.Span{Text: choice.does, Role: text.Dim}))
-	}
-	y++
-	if f.message != "" {
-		role := text.Plain
-		if f.bad {
-			role = text.Fail
-		}
-		for _, l := range text.Wrap([]text.Span{{Text: cells.OneLine(f.message), Role: role}}, text.Frame{Width: max(10, w-4), First: text.Indent(3), Rest: text.Indent(3)}) {
-			put(l)
-		}
-		y++
-	}
-	put(text.Of(text.Dim, "   already set; change it here or later"))
-	for _, fact := range f.Facts {
-		put(text.Join(text.Span{Text: "   " + text.Pad(fact.Name, 10), Role: text.Dim}, text.Span{Text: cells.OneLine(fact.Value)}))
-	}
-	y++
-	put(text.Of(text.Dim, "   Agents read every file you can read, and write where the sandbox lets"))
-	put(text.Of(text.Dim, "   them. Nothing is sent but to the providers you connect."))
-	c.Put(0, h-2, text.Across(w), w)
-	hint := " Enter try the key  ↑↓ move  Esc later"
-	if f.step == connected {
-		hint = " Enter start"
-	}
-	c.Put(0, h-1, text.Of(text.Dim, hint), w)
-}
-
-// keyRow is the field: a key is never shown.
-func (f *FirstRun) keyRow(c term.Canvas, y, w int) {
-	name := map[step]string{askRegion: "region", askSpec: "spec", askSpecKey: "key"}[f.step]
-	if name == "" {
-		name = "key"
-	}
-	mark := "   "
-	if f.hand == 0 {
-		mark = " ▎ "
-	}
-	shown := f.field.Text()
-	if name == "key" {
-		shown = strings.Repeat("•", min(len([]rune(shown)), max(0, w-16)))
-	}
-	c.Put(0, y, text.Join(text.Span{Text: mark, Role: text.Accent}, text.Span{Text: text.Pad(name, 6), Role: text.Dim}, text.Span{Text: cells.OneLine(shown), Role: text.User}), w)
-	c.SetCursor(9+text.Width(shown), y)
 }

@@ -33,9 +33,10 @@ type ToolCall struct {
 	Steps          []Step
 
 	now   func() time.Time
-	cards func(bot string) *Card
+	cards func(*ToolCall) *Card
 
 	started *string // the task that it started, once read; "" for none
+	handle  *string // the same of a background command
 
 	done   bool
 	Result string
@@ -134,7 +135,9 @@ func (c *ToolCall) waits() bool {
 }
 
 // moves reports whether the call is laid out anew each time.
-func (c *ToolCall) moves() bool { return c.waits() || c.cards != nil && c.task() != "" }
+func (c *ToolCall) moves() bool {
+	return c.waits() || c.cards != nil && (c.task() != "" || c.process() != "")
+}
 
 func (c *ToolCall) step(id, name string) *Step {
 	i := slices.IndexFunc(c.Steps, func(s Step) bool { return s.ID == id })
@@ -220,7 +223,7 @@ func (c *ToolCall) Subject() string {
 	case "shell":
 		return first(a.Command)
 	case "write_stdin":
-		return termsafe.OneLine(a.Handle)
+		return termsafe.OneLine(HandleName(a.Handle))
 	case "read":
 		if a.Offset > 0 {
 			return termsafe.OneLine(fmt.Sprintf("%s:%d", a.Path, a.Offset))
@@ -231,7 +234,11 @@ func (c *ToolCall) Subject() string {
 	case "web_fetch":
 		return termsafe.OneLine(strings.TrimPrefix(strings.TrimPrefix(a.URL, "https://"), "http://"))
 	case "wait":
-		return termsafe.OneLine(strings.Join(a.Handles, ", "))
+		names := make([]string, len(a.Handles))
+		for i, h := range a.Handles {
+			names[i] = HandleName(h)
+		}
+		return termsafe.OneLine(strings.Join(names, ", "))
 	case "start_task":
 		return termsafe.OneLine(a.Name)
 	case "memory":

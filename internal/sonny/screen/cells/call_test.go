@@ -23,6 +23,39 @@ type told struct {
 	c *clock
 }
 
+// A background command is its card; unfolded it is what the call answered.
+func TestACardInPlaceOfAHandle(t *testing.T) {
+	t.Parallel()
+	d := newTold(t)
+	var handle string
+	var since time.Time
+	d.Process = func(h string, at time.Time) *Card {
+		handle, since = h, at
+		return &Card{Mark: text.Span{Text: "●"}, Name: "proc 3", Plan: "running", Took: "0:12", Last: "compiling"}
+	}
+	d.call("shell", `{"command":"make","background":true}`)
+	d.event(protocol.KindToolStarted, protocol.ToolStarted{CallID: "c1", Name: "shell", Arguments: `{"command":"make","background":true}`})
+	d.event(protocol.KindToolCompleted, protocol.ToolCompleted{CallID: "c1"})
+	d.result(`{"handle":"proc:3","status":"running"}`)
+	c := d.Call("c1")
+	lines := func(open bool) string {
+		var out []string
+		for _, l := range c.layout(Look{Width: 30, Fold: DefaultFold()}, open) {
+			out = append(out, strings.TrimRight(l.String(), " "))
+		}
+		return strings.Join(out, "\n")
+	}
+	if got, want := lines(false), "▸ shell  make  background\n● proc 3  running         0:12\n  compiling"; !strings.HasPrefix(got, "▸ shell  make  background") || !strings.HasSuffix(got, want[len("▸ shell  make  background"):]) {
+		t.Errorf("it is\n%s", got)
+	}
+	if handle != "proc:3" || since != d.c.now {
+		t.Errorf("asked of %q, since %v", handle, since)
+	}
+	if got := lines(true); !strings.Contains(got, `"handle": "proc:3"`) {
+		t.Errorf("unfolded it is\n%s", got)
+	}
+}
+
 func newTold(t *testing.T) *told {
 	c := &clock{time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	tr := New(md.Options{})
@@ -283,13 +316,13 @@ func TestLinesOfCalls(t *testing.T) {
 		{"shell", `{"command":"x"}`, `{"stdout":"","stderr":"","exit_code":0,"left_running":true}`, "▸ shell  x  left running"},
 		{"shell", `{"command":"x"}`, `{"stdout":"","stderr":"","exit_code":0,"sandbox_hint":"it wanted /etc"}`, "▸ shell  x\n  it wanted /etc"},
 		{"shell", `{"command":"printf '\u001b[2J'"}`, "", `▸ shell  printf '\u{1b}[2J'`},
-		{"write_stdin", `{"handle":"proc 3","text":"y"}`, "", "▸ stdin →  proc 3"},
+		{"write_stdin", `{"handle":"proc:3","text":"y"}`, "", "▸ stdin →  proc 3"},
 		{"read", `{"path":"a.go"}`, `"text"`, "▸ read  a.go"},
 		{"read", `{"path":"a.go","offset":20}`, `"text"`, "▸ read  a.go:20"},
 		{"write", `{"path":"a","content":"1\n2\n"}`, `{}`, "▸ write  a  +2"},
 		{"edit", `{"path":"a","old":"1\n","new":"2\n3\n"}`, `{}`, "▸ edit  a  +2 −1"},
 		{"web_fetch", `{"url":"https://example.com/a"}`, `"x"`, "▸ fetch  example.com/a"},
-		{"wait", `{"handles":["demo.server","proc 3"]}`, "", "◐ waiting on  demo.server, proc 3"},
+		{"wait", `{"handles":["turn:demo.server/4","proc:3"]}`, "", "◐ waiting on  demo.server, proc 3"},
 		{"note", `{"text":"remember"}`, `{}`, "▸ note\n  remember"},
 		{"start_task", `{"name":"server","brief":"x"}`, "", "▸ start_task  server"},
 		{"show_agent", `{"bot":"demo.server"}`, "", "▸ show_agent  demo.server"},

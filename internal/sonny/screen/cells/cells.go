@@ -156,6 +156,9 @@ type Transcript struct {
 
 	// Card says how a task does; nil for one that is gone. Card may be nil: no task is shown.
 	Card func(bot string) *Card
+	// Process says how a background command does, by its handle; since is when it was seen to
+	// start, zero where it was not. nil where nothing is known of it; Process may be nil too.
+	Process func(handle string, since time.Time) *Card
 
 	// Rule says whether a command rule let a script run outside that asked for it and was
 	// put to nobody, and which. nil: no rule does.

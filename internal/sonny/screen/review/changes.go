@@ -5,6 +5,7 @@ package review
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/diff"
+	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/snapshot"
 )
 
@@ -50,6 +53,22 @@ func (c *Set) Counts() (added, removed int) {
 	return added, removed
 }
 
+// Size is how much that is, as spans that stand behind what it is of.
+func (c *Set) Size() []text.Span {
+	files := len(c.Files) + c.More
+	if files == 0 {
+		return []text.Span{{Text: "   no changes", Role: text.Dim}}
+	}
+	added, removed := c.Counts()
+	in := " in " + human.Count(files, "file", "files")
+	if c.Cut {
+		in += ", at least"
+	}
+	return []text.Span{
+		{Text: fmt.Sprintf("   +%d", added), Role: text.Add}, {Text: fmt.Sprintf(" −%d", removed), Role: text.Del}, {Text: in, Role: text.Dim},
+	}
+}
+
 // Place is where a session works, with what was kept of it.
 type Place struct {
 	Bot   string
@@ -79,17 +98,27 @@ func (p *Place) Scopes() []Scope {
 	add("not committed", func(ctx context.Context) (*Set, error) { return uncommitted(ctx, p.Repo) })
 	add("whole branch", func(ctx context.Context) (*Set, error) { return wholeBranch(ctx, p.Repo, "") })
 	for _, t := range p.Tasks {
-		if w, ok := taskCheckout(p.Repo, t); ok {
-			list = append(list, Scope{Label: TaskLabel(t.Record.Name), Bot: t.Record.Name, Top: w.Top, Read: func(ctx context.Context) (*Set, error) {
-				base, err := p.Repo.Resolve(ctx, "HEAD")
-				if err != nil {
-					return nil, err
-				}
-				return wholeBranch(ctx, w, base)
-			}})
+		if s, ok := TaskScope(p.Repo, t); ok {
+			list = append(list, s)
 		}
 	}
 	return list
+}
+
+// TaskScope is what a task changed since it left the branch of its lead's checkout; false for
+// one that has no worktree of its own.
+func TaskScope(lead repo.Repo, t *live.Bot) (Scope, bool) {
+	w, ok := taskCheckout(lead, t)
+	if !ok {
+		return Scope{}, false
+	}
+	return Scope{Label: TaskLabel(t.Record.Name), Bot: t.Record.Name, Top: w.Top, Read: func(ctx context.Context) (*Set, error) {
+		base, err := lead.Resolve(ctx, "HEAD")
+		if err != nil {
+			return nil, err
+		}
+		return wholeBranch(ctx, w, base)
+	}}, true
 }
 
 // TaskLabel is the label of a task's scope.

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
+	"agent/protocol"
 )
 
 // Rail are this folder's sessions with their tasks, and those of other folders where
@@ -20,6 +22,7 @@ type Rail struct {
 	world *live.World
 	kin   int
 	stale bool
+	at    Place
 
 	own    []*Group          // this folder's sessions, in order
 	others []*Group          // the other folders'
@@ -43,6 +46,7 @@ type Row struct {
 	Group *Group // of a session's own row; nil for a task's
 	head  string // what stands before a task
 	words string // its name, or the word
+	shown func() // called when it is drawn; nil for nothing
 }
 
 // found are the rows that a filter lets through.
@@ -66,10 +70,14 @@ type Place struct {
 	Store  string // its identity
 	Folder string
 	Hidden func() map[int64]bool // bots that are listed nowhere, by id
+	// Title is how a session is shown by the title that it was given and its bot, "" for its
+	// bot's name, and what is to be done when that is drawn; nil for nothing.
+	Title func(given string, record *protocol.Bot) (title string, shown func())
 }
 
 // Fresh sees to it that the rows are of what there is now.
 func (r *Rail) Fresh(w *live.World, at Place) {
+	r.at = at
 	if r.world != w || r.kin != w.Kin || r.stale {
 		r.world, r.kin, r.stale = w, w.Kin, false
 		r.derive(at)
@@ -78,6 +86,9 @@ func (r *Rail) Fresh(w *live.World, at Place) {
 		r.list()
 	}
 }
+
+// Retitled notes that sessions may be called otherwise now.
+func (r *Rail) Retitled() { r.rows = nil }
 
 // derive finds the sessions and their tasks.
 func (r *Rail) derive(at Place) {
@@ -191,9 +202,10 @@ func (r *Rail) list() {
 
 // session adds the rows of a session itself: its title, and whose that is.
 func (r *Rail) session(g *Group) {
-	r.rows = append(r.rows, Row{Bot: g.Record.Name, Group: g, words: Title(g.Found)})
+	title, shown := r.at.Title(g.Title, g.Record)
+	r.rows = append(r.rows, Row{Bot: g.Record.Name, Group: g, words: cmp.Or(title, g.Bot), shown: shown})
 	var about []string
-	if g.Title != "" {
+	if title != "" {
 		about = append(about, g.Record.Name)
 	}
 	if g.Kind == lead.KindFork {
@@ -270,7 +282,7 @@ func (r *Rail) Row(row Row, now Shown) lists.Row {
 	if row.Group != nil && now.Bot == row.Bot {
 		words = now.Name
 	}
-	return lists.Row{ID: row.Bot, Match: row.Bot + " " + row.words, Line: text.Join(
+	return lists.Row{ID: row.Bot, Match: row.Bot + " " + row.words, Shown: row.shown, Line: text.Join(
 		text.Span{Text: indentOf(row) + row.head, Role: text.Rule}, text.Span{Text: g.Mark + " ", Role: g.Role}, text.Span{Text: cells.OneLine(words)})}
 }
 

@@ -38,7 +38,16 @@ func TestTheRailsRows(t *testing.T) {
 	w, page := world()
 	var r Rail
 	r.Take(page)
-	place := Place{Folder: "/src/demo", Hidden: func() map[int64]bool { return map[int64]bool{3: true} }}
+	first, asked := "", ""
+	place := Place{
+		Folder: "/src/demo", Hidden: func() map[int64]bool { return map[int64]bool{3: true} },
+		Title: func(given string, record *protocol.Bot) (string, func()) {
+			if given != "" {
+				return given, nil
+			}
+			return first, func() { asked = record.Name }
+		},
+	}
 	r.Fresh(w, place)
 	want := []string{"○ the login fix", "  demo.lead   3 turns", "  └ ○ tests"}
 	if got := rows(&r, Shown{Bot: "demo.lead", Name: "the login fix", Turns: "3 turns"}); strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -58,6 +67,19 @@ func TestTheRailsRows(t *testing.T) {
 	r.Fresh(w, place)
 	if got := rows(&r, Shown{}); len(got) != 6 || got[4] != "other folders" || got[5] != "● other.lead" {
 		t.Errorf("a session that runs elsewhere is not listed: %q", got)
+	}
+	r.Row(r.All()[5], Shown{}).Shown()
+	if asked != "other.lead" {
+		t.Errorf("drawing it asks for the first message of %q", asked)
+	}
+	first = "tidy the changelog"
+	r.Retitled()
+	r.Fresh(w, place)
+	if got := rows(&r, Shown{}); len(got) != 7 || got[0] != "○ the login fix" || got[5] != "● tidy the changelog" || got[6] != "  other.lead" {
+		t.Errorf("once its first message is known the rows are %q", got)
+	}
+	if some := r.Through("changelog"); len(some) != 1 || some[0].Bot != "other.lead" {
+		t.Errorf("by its first message %v is found", some)
 	}
 }
 
