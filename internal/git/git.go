@@ -145,6 +145,20 @@ func (g Program) With(ctx context.Context, o Options, dir string, args ...string
 	return strings.TrimSuffix(out.text.String(), "\n"), nil
 }
 
+// Lost says of a checkout that is not where it was found any more that it is, as it is when
+// it was moved, or for a linked one when its repository was: workspace_unavailable.
+func (c Checkout) Lost() error {
+	if err := IsFolder(c.Top); err != nil {
+		return err
+	}
+	for _, dir := range []string{c.GitDir, c.Common} {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			return protocol.Fail(protocol.WorkspaceUnavailable, "the git folder "+dir+" is gone; bring it back")
+		}
+	}
+	return nil
+}
+
 // IsFolder says of a folder that is gone that it is, which else would read as if git was:
 // workspace_unavailable. Of "", the caller's own, it says nothing.
 func IsFolder(dir string) error {

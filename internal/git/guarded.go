@@ -33,6 +33,9 @@ type Checkout struct {
 // To look for the programs and to switch them off by name would not do: the file can be
 // another by the time that git reads it.
 func (g Program) Guarded(ctx context.Context, o Options, c Checkout, args ...string) (string, error) {
+	if err := c.Lost(); err != nil {
+		return "", err
+	}
 	text, err := g.settings(ctx, c)
 	if err != nil {
 		return "", err

@@ -42,26 +42,55 @@ func tighten(f *os.File) error {
 	return f.Chmod(0o600)
 }
 
+// What could not be done, in the Op of the fs.PathError of WritePrivate and of
+// CreatePrivate.
+const (
+	OpReplace = "replace" // path stays as it was
+	OpCreate  = "create"  // path was not made
+)
+
 // WritePrivate replaces path by a 0600 file of data as one step: whoever reads
 // it, after a crash too, finds the old content or the new, whole. The parent
-// folder must exist. A symlink at path is replaced, not followed.
+// folder must exist. A symlink at path is replaced, not followed. An error that leaves
+// path as it was is an fs.PathError of path, whose Op is OpReplace.
 func WritePrivate(path string, data []byte) error {
-	return written(path, data, os.Rename)
+	return written(OpReplace, path, data, os.Rename)
 }
 
 // CreatePrivate is WritePrivate for a file that must not be there yet: it is made whole
-// or not at all, and one that is there stays, which is fs.ErrExist.
+// or not at all, and one that is there stays, which is fs.ErrExist. The Op of an error is
+// OpCreate.
 func CreatePrivate(path string, data []byte) error {
-	return written(path, data, func(whole, path string) error {
+	return written(OpCreate, path, data, func(whole, path string) error {
 		defer os.Remove(whole)
 		return os.Link(whole, path) // a rename would replace
 	})
 }
 
-// written fills a temporary file beside path, which put gives its name.
-func written(path string, data []byte, put func(whole, path string) error) error {
-	dir := filepath.Dir(path)
-	f, err := os.OpenFile(filepath.Join(dir, "."+filepath.Base(path)+"."+rand.Text()+".tmp"),
+// ofPath is an error of a temporary file as one of the file that the caller knows.
+func ofPath(op, path string, err error) error {
+	var of *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &of):
+		err = of.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}
+
+// written fills a temporary file beside path, which put gives its name. op is what is
+// done to path, for an error.
+func written(op, path string, data []byte, put func(whole, path string) error) error {
+	if err := whole(path, data, put); err != nil {
+		return ofPath(op, path, err)
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+func whole(path string, data []byte, put func(whole, path string) error) error {
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+rand.Text()+".tmp"),
 		os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
@@ -74,7 +103,7 @@ func written(path string, data []byte, put func(whole, path string) error) error
 		os.Remove(f.Name())
 		return err
 	}
-	return SyncDir(dir)
+	return nil
 }
 
 // fill writes, syncs and closes f.

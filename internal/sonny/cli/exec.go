@@ -16,6 +16,7 @@ import (
 	"agent/client/instructions"
 	"agent/internal/outlet"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/headless"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/lead"
@@ -109,7 +110,7 @@ func (a *app) exec(cmd *cobra.Command, f *execFlags, args []string) error {
 	out := a.output(f)
 	o, err := a.execOptions(cmd, f, args)
 	if err != nil {
-		return exit(out.Refuse(coded(err)))
+		return exit(out.Refuse(fault.Exec.Told(err)))
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

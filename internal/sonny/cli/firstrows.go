@@ -7,6 +7,7 @@ import (
 
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/doctor"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen"
@@ -79,7 +80,7 @@ func (a *app) sandboxChecks(w *around) func(context.Context) []doctor.Check {
 	return func(ctx context.Context) []doctor.Check {
 		var o doctor.Options
 		if err := a.examined(ctx, &o, folder); err != nil {
-			return []doctor.Check{{ID: "sandbox.run", Status: doctor.Warn, Summary: "it could not be tried: " + human.Detail(err), Remedy: "sonny doctor tries it again"}}
+			return []doctor.Check{{ID: "sandbox.run", Status: doctor.Warn, Summary: "it could not be tried: " + fault.Verb.Told(err).Detail, Remedy: "sonny doctor tries it again"}}
 		}
 		return doctor.Sandbox(ctx, o)
 	}

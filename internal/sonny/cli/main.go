@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"agent/client/termsafe"
-	"agent/internal/place"
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -93,7 +93,7 @@ func (a *app) report(err error) int {
 	case errors.As(err, &silent):
 		return int(silent)
 	}
-	e := advised(coded(err))
+	e := coded(err)
 	a.log.say("failed", string(e.Code))
 	if a.json {
 		line, _ := json.Marshal(struct {
@@ -110,34 +110,9 @@ func (a *app) report(err error) int {
 	return exitFailed
 }
 
-// fullDisk is the whole detail of storage_error where there was no room.
-const fullDisk = "sqlite_primary=13 sqlite_extended=13"
-
-// advised adds to a failure of the store what a person can do about it.
-func advised(e *protocol.Error) *protocol.Error {
-	if e.Code != protocol.StorageError || e.Detail != fullDisk {
-		return e
-	}
-	told := *e
-	told.Detail = "disk full: make room where the store is, then try again (" + fullDisk + ")"
-	return &told
-}
-
-// coded gives every failure a code. Those of other packages carry theirs; cobra's are
-// of the line.
+// coded gives every failure a code, and the words that hold on a shell's line.
 func coded(err error) *protocol.Error {
-	var e *protocol.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	var p *place.Error
-	if errors.As(err, &p) {
-		return &protocol.Error{Code: protocol.Code(p.Code), Detail: p.Detail, Cause: err}
-	}
-	if code := protocol.CodeOf(err); code != "" {
-		return &protocol.Error{Code: code, Detail: err.Error(), Cause: err}
-	}
-	return &protocol.Error{Code: "failed", Detail: err.Error(), Cause: err}
+	return fault.Verb.Told(err)
 }
 
 // usagef is a line that is wrong, before anything was touched.

@@ -7,6 +7,7 @@ import (
 
 	"agent/client"
 	"agent/client/termsafe"
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func (a *app) pause(cmd *cobra.Command, reason string) error {
 	case a.json:
 		return a.printWire(p)
 	case p.Already:
-		a.say("it was paused already, by %s", p.By)
+		a.say("it was paused already, by %s", fault.Puller(p.By, p.ByID))
 	default:
 		a.say("paused: %d turns interrupted, %d processes ended; sonny unpause goes on", p.InterruptedTurns, p.EndedProcesses)
 	}
@@ -48,7 +49,7 @@ func pull(ctx context.Context, c *client.Client, reason string) (*protocol.Pause
 		return c.Pause(ctx, reason)
 	}
 	p := &protocol.Pause{}
-	return p, c.Do(ctx, protocol.OpPause, &protocol.PauseRequest{By: "person", Reason: reason}, p)
+	return p, c.Do(ctx, protocol.OpPause, &protocol.PauseRequest{By: fault.Person, Reason: reason}, p)
 }
 
 // printWire prints a value of the protocol on one line.
@@ -102,7 +103,7 @@ func (a *app) unpause(cmd *cobra.Command) error {
 	case was == nil:
 		a.say("it was not paused")
 	default:
-		a.say("the pause of %s is lifted", was.By)
+		a.say("the pause is lifted; it was pulled by %s", fault.Puller(was.By, was.ByID))
 	}
 	return nil
 }

@@ -91,6 +91,9 @@ func openingFor(f *lead.Found, here string, all []lead.Found, title func(*lead.F
 		_, err := lead.OneNamed(strconv.FormatInt(f.BotID, 10), all, title)
 		return opening{}, "", err
 	}
+	if err := lead.FolderLost(f.Record); err != nil {
+		return opening{}, "", err
+	}
 	o := opening{folder: f.Folder, bot: f.Record.Name}
 	if f.Folder != here {
 		o.notice = "this session works in " + f.Folder

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"agent/internal/git"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
@@ -20,10 +19,8 @@ func (a *app) planTask(w *around, link *connect.Link, kind lead.Kind) func(conte
 		if err != nil {
 			return nil, err
 		}
-		if record.Workspace != nil {
-			if err := git.IsFolder(*record.Workspace); err != nil {
-				return nil, err
-			}
+		if err := lead.FolderLost(record); err != nil {
+			return nil, err
 		}
 		now, err := a.newLead(w, kind)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/protocol"
@@ -167,11 +168,7 @@ func (a *app) sayStatus(s *shownStatus) {
 	line("daemon", fmt.Sprintf("runs, version %s, process %d", d.Version, d.PID))
 	line("store", d.Store)
 	if d.Paused != nil {
-		why := ""
-		if d.Paused.Reason != nil {
-			why = ": " + *d.Paused.Reason
-		}
-		line("paused", "by "+d.Paused.By+why+"; sonny unpause lifts it")
+		line("paused", strings.TrimPrefix(fault.PausedBy(d.Paused), "paused ")+"; sonny unpause lifts it")
 	}
 	line("providers", strings.Join(d.Providers, ", "))
 	n := s.Sessions

@@ -18,6 +18,7 @@ import (
 	"agent/client"
 	"agent/internal/place"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/setup"
 	"agent/protocol"
 )
@@ -88,10 +89,10 @@ func versionOf(ctx context.Context, program, flag string) (string, error) {
 func (d *Doctor) socket(context.Context) finding {
 	path := d.o.Reach.Target.Socket
 	if err := place.CheckSocketPath(path); err != nil {
-		return fault(Fail, err, "name a shorter store or socket: --store, --socket")
+		return faultOf(Fail, err, "name a shorter store or socket: --store, --socket")
 	}
 	if err := place.CheckSocketDir(path); err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	fits := fmt.Sprintf("its path has %d of %d bytes", len(path), place.MaxSocketPath())
 	info, err := os.Lstat(path)
@@ -153,7 +154,7 @@ func (d *Doctor) daemonProtocol(context.Context) finding {
 		}
 		return d.noDaemon()
 	}
-	f := fault(Fail, d.linkErr, "agent shutdown; sonny starts a daemon anew")
+	f := faultOf(Fail, d.linkErr, "agent shutdown; sonny starts a daemon anew")
 	if code := protocol.CodeOf(d.linkErr); code != "" {
 		f.summary = string(code) + ": " + f.summary
 	}
@@ -190,7 +191,7 @@ func (d *Doctor) daemonPaused(context.Context) finding {
 	p := d.link.Ready.Paused
 	summary := "paused since " + time.UnixMilli(p.SinceMS).UTC().Format(time.RFC3339)
 	if p.By != "" {
-		summary += " by " + p.By
+		summary += " by " + fault.Puller(p.By, p.ByID)
 	}
 	return warn(summary+"; nothing runs", "sonny unpause")
 }
@@ -208,7 +209,7 @@ func (d *Doctor) providersReach(ctx context.Context) finding {
 	defer cancel()
 	d.lists, d.listErr = d.ask(ctx)
 	if d.listErr != nil {
-		return fault(Fail, d.listErr, "see providers and the daemon's log")
+		return faultOf(Fail, d.listErr, "see providers and the daemon's log")
 	}
 	var answers, faults []string
 	for _, name := range slices.Sorted(maps.Keys(d.lists.Providers)) {
@@ -274,7 +275,7 @@ func (d *Doctor) companions(ctx context.Context) finding {
 	}
 	kept, err := d.link.Companions(ctx)
 	if err != nil {
-		return fault(Fail, err, "agent companions lists them").with(without)
+		return faultOf(Fail, err, "agent companions lists them").with(without)
 	}
 	var down, unset, up []string
 	for _, name := range d.o.Companions {

@@ -10,6 +10,7 @@ import (
 	"agent/client/envfile"
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/repo"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
@@ -161,6 +162,7 @@ func table() []check {
 		{"memory", (*Doctor).memory},
 		{"commons", (*Doctor).commons},
 		{"worktrees", (*Doctor).worktrees},
+		{"sessions", (*Doctor).sessions},
 		{"terminal", (*Doctor).terminal},
 		{"disk", (*Doctor).disk},
 		{"programs", (*Doctor).programs},
@@ -235,7 +237,7 @@ func (d *Doctor) Mend(ctx context.Context, r *Report, ask func(question string) 
 				continue
 			}
 			if err := m.do(ctx); err != nil {
-				tell(d.quiet.text(c.id + ": " + err.Error()))
+				tell(d.quiet.text(c.id + ": " + fault.Verb.Words(err)))
 				continue
 			}
 			done = true

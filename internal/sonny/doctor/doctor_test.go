@@ -17,11 +17,11 @@ import (
 
 func TestMain(m *testing.M) { sonnytest.Main(m) }
 
-// ids are the table of the document, in its order.
+// ids are the table of the document, in its order, with sessions after worktrees.
 var ids = strings.Fields(`version home.mode env.mode env.parse env.shadowed config.parse config.unknown config.secrets
 providers providers.reach chatgpt models socket store.mode daemon.protocol daemon.options daemon.paused
 sandbox.program sandbox.run sandbox.network git rg editor clipboard notify scheduler companions judge
-rules mcp skills roles commands memory commons worktrees terminal disk programs`)
+rules mcp skills roles commands memory commons worktrees sessions terminal disk programs`)
 
 // examined is one report, taken apart.
 type examined struct {

@@ -1,12 +1,10 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"agent/internal/place"
-	"agent/protocol"
+	"agent/internal/sonny/fault"
 )
 
 func okf(format string, args ...any) finding {
@@ -47,19 +45,11 @@ func parted(err error) (summary, remedy string) {
 
 // reason is an error's words without its code.
 func reason(err error) string {
-	var p *protocol.Error
-	if errors.As(err, &p) {
-		return p.Detail
-	}
-	var at *place.Error
-	if errors.As(err, &at) {
-		return at.Detail
-	}
-	return err.Error()
+	return fault.Verb.Told(err).Detail
 }
 
-// fault is a finding of an error.
-func fault(status Status, err error, remedy string) finding {
+// faultOf is a finding of an error.
+func faultOf(status Status, err error, remedy string) finding {
 	summary, own := parted(err)
 	if own != "" {
 		remedy = own

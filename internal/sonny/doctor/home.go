@@ -136,7 +136,7 @@ func (d *Doctor) envParse(context.Context) finding {
 	}
 	vars, err := envfile.Parse(d.envPath(), text)
 	if err != nil {
-		return fault(Fail, err, "each line is NAME=VALUE, or begins with #")
+		return faultOf(Fail, err, "each line is NAME=VALUE, or begins with #")
 	}
 	var names []string
 	for _, v := range vars {
@@ -156,7 +156,7 @@ func (d *Doctor) envShadowed(context.Context) finding {
 
 func (d *Doctor) configParse(context.Context) finding {
 	if err := d.o.ConfigErr; err != nil {
-		return fault(Fail, err, "sonny config edit")
+		return faultOf(Fail, err, "sonny config edit")
 	}
 	var wrong []string
 	for _, n := range d.o.Notices {
@@ -195,7 +195,7 @@ func (d *Doctor) configSecrets(context.Context) finding {
 		return skipf("config.toml was not read")
 	}
 	if leak := d.o.Config.Leak(); leak != nil {
-		return fault(Fail, leak, "")
+		return faultOf(Fail, leak, "")
 	}
 	return okf("no value looks like a secret")
 }
@@ -236,7 +236,7 @@ func (d *Doctor) chatgpt(context.Context) finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return skipf("there is no ChatGPT sign-in")
 	case err != nil:
-		return fault(Fail, err, again)
+		return faultOf(Fail, err, again)
 	case mode.Perm()&0o077 != 0:
 		return failed(fmt.Sprintf("~/.agent/chatgpt.json can be read by others (mode %04o)", mode.Perm()), "chmod 600 ~/.agent/chatgpt.json, or "+again)
 	}
@@ -259,7 +259,7 @@ func (d *Doctor) chatgpt(context.Context) finding {
 func (d *Doctor) models(context.Context) finding {
 	list, there, err := modelsfile.Read(filepath.Join(d.agentDir(), "models"))
 	if err != nil {
-		return fault(Fail, err, "sonny models --discover writes it anew")
+		return faultOf(Fail, err, "sonny models --discover writes it anew")
 	}
 	set := ""
 	if d.o.Config != nil {

@@ -322,7 +322,7 @@ func (d *Doctor) sandboxRun(ctx context.Context) finding {
 		}
 		return failed(c.What, c.Remedy)
 	default:
-		return fault(Fail, t.err, "see version, and whether the temporary folder can be written")
+		return faultOf(Fail, t.err, "see version, and whether the temporary folder can be written")
 	}
 	var faults []string
 	if !t.wroteInside {

@@ -26,15 +26,15 @@ const maxSessionRules = 256
 func (d *Doctor) rules(context.Context) finding {
 	files, err := allow.ReadFolder(filepath.Join(d.agentDir(), "rules"))
 	if err != nil {
-		return fault(Fail, err, "until it can be read every command of a new bot is refused")
+		return faultOf(Fail, err, "until it can be read every command of a new bot is refused")
 	}
 	set, err := parseRules(files)
 	if err != nil {
-		return fault(Fail, err, "correct the file; until then every command of a new bot is refused")
+		return faultOf(Fail, err, "correct the file; until then every command of a new bot is refused")
 	}
 	sessions, err := sessionRules(filepath.Join(d.agentDir(), "sonny", "rules"))
 	if err != nil {
-		return fault(Fail, err, "remove the file: it is of one session alone")
+		return faultOf(Fail, err, "remove the file: it is of one session alone")
 	}
 	f := okf("%s in %s", counted(len(set.Rules()), "rule"), counted(len(files.Files), "file"))
 	if sessions > 0 {
@@ -130,7 +130,7 @@ func (d *Doctor) skills(context.Context) finding {
 	}
 	rows, err := skill.Open(d.o.Home).List(d.o.Folder, disabled)
 	if err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	var bad []broken
 	var odd []string
@@ -148,7 +148,7 @@ func (d *Doctor) skills(context.Context) finding {
 	}
 	left, err := instructions.SkillsLeftOut(d.o.Folder, d.o.Home)
 	if err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	if len(bad) == 0 && len(left) > 0 {
 		return warn("no bot is shown "+listed(left)+": a skill's name is 1 to 64 of a-z 0-9 -", "rename the folder").with(listed(append(left, odd...)))
@@ -162,7 +162,7 @@ func (d *Doctor) skills(context.Context) finding {
 func (d *Doctor) roles(context.Context) finding {
 	rows, err := skill.Roles(d.o.Folder, d.o.Home)
 	if err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	var bad []broken
 	for _, r := range rows {
@@ -176,7 +176,7 @@ func (d *Doctor) roles(context.Context) finding {
 func (d *Doctor) commands(context.Context) finding {
 	list, err := skill.Commands(d.o.Folder, d.o.Home)
 	if err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	var bad []broken
 	for _, c := range list {
@@ -193,7 +193,7 @@ func (d *Doctor) memory(ctx context.Context) finding {
 	m := memory.Open(d.o.Home, d.o.Now)
 	scopes, err := m.Scopes()
 	if err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	facts := 0
 	var wrong []string

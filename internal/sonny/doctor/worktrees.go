@@ -31,14 +31,14 @@ type stray struct {
 func (d *Doctor) worktrees(ctx context.Context) finding {
 	found, more, err := trees(worktree.RootOf(d.o.Reach.Target.Store))
 	if err != nil {
-		return fault(Fail, err, "see to it that the folder of worktrees is yours")
+		return faultOf(Fail, err, "see to it that the folder of worktrees is yours")
 	}
 	if d.link == nil {
 		return skipf("%s; whose they are only the daemon knows, and none runs", countedTrees(len(found), more))
 	}
 	strays, err := d.strays(ctx, found)
 	if err != nil {
-		return fault(Fail, err, "")
+		return faultOf(Fail, err, "")
 	}
 	branches, cut := d.looseBranches(ctx)
 	if len(strays)+len(branches) == 0 {

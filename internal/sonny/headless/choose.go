@@ -81,6 +81,9 @@ func (r *run) resume(ctx context.Context, f *lead.Found) (err error) {
 	if r.bot.ID != f.BotID {
 		return protocol.Fail(lead.SessionGone, "the bot of session "+f.Bot+" is gone, and its name is another's now")
 	}
+	if err := lead.FolderLost(r.bot); err != nil {
+		return err
+	}
 	return r.keep()
 }
 
@@ -92,6 +95,9 @@ func (r *run) fork(ctx context.Context) error {
 	}
 	source, err := r.c.Inspect(ctx, f.Bot)
 	if err != nil {
+		return err
+	}
+	if err := lead.FolderLost(source); err != nil {
 		return err
 	}
 	req := &protocol.Fork{Source: f.Bot, Bot: f.Bot + "-fork-" + suffix()}

@@ -681,7 +681,8 @@ func TestASessionThatWorks(t *testing.T) {
 		first := begin(t, h, "--deltas", "slow: 3")
 		bot := first.until("text").Bot
 		_, result := ran(t, h, 1, "--session", bot, "say: x")
-		if result.Failure.Code != protocol.BotBusy {
+		if detail := result.Failure.Detail; result.Failure.Code != protocol.BotBusy || strings.Contains(detail, "--turn") ||
+			!strings.HasSuffix(detail, " is running; --delivery queue waits in line, --delivery steer joins it, --fork NAME asks a copy of it") {
 			t.Errorf("%+v", result.Failure)
 		}
 		steer := begin(t, h, "--session", bot, "--delivery", "steer", "keep the flag")

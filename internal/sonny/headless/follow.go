@@ -148,7 +148,7 @@ func lostBy(err error) error {
 	if err != nil {
 		return err
 	}
-	return protocol.Fail(protocol.DaemonDisconnected, "the daemon went away and did not come back; the turn ended with it, or goes on where it still runs: agent turns shows it")
+	return protocol.Fail(protocol.DaemonDisconnected, "the daemon went away and did not come back; the turn ended with it, or goes on where it still runs: sonny tasks or sonny status shows it")
 }
 
 // interrupt asks the daemon to end the turn. A turn that ended meanwhile needs none.

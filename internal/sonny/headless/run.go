@@ -11,6 +11,7 @@ import (
 	"agent/client"
 	"agent/client/instructions"
 	"agent/internal/sonny/connect"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -218,11 +219,7 @@ func notSetUp(err error) error {
 }
 
 func paused(p *protocol.PauseInfo) error {
-	detail := "the daemon is paused by " + p.By
-	if p.Reason != nil && *p.Reason != "" {
-		detail += " (" + *p.Reason + ")"
-	}
-	return protocol.Fail(protocol.DaemonPaused, detail+"; sonny unpause lifts it, --delivery queue waits for that")
+	return protocol.Fail(protocol.DaemonPaused, fault.PausedBy(p)+"; sonny unpause lifts it, --delivery queue waits for that")
 }
 
 // turns runs the prompt's turn, and further ones while the reply does not fit the

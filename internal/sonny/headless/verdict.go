@@ -1,10 +1,9 @@
 package headless
 
 import (
-	"errors"
 	"strings"
 
-	"agent/internal/place"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
@@ -65,18 +64,8 @@ func verdictOf(err error) (status string, exit int, failure *Failure) {
 
 // failureOf gives every failure a code.
 func failureOf(err error) *Failure {
-	var e *protocol.Error
-	if errors.As(err, &e) {
-		return &Failure{Code: e.Code, Detail: e.Detail}
-	}
-	var p *place.Error
-	if errors.As(err, &p) {
-		return &Failure{Code: protocol.Code(p.Code), Detail: p.Detail}
-	}
-	if code := protocol.CodeOf(err); code != "" {
-		return &Failure{Code: code, Detail: err.Error()}
-	}
-	return &Failure{Code: "failed", Detail: err.Error()}
+	e := fault.Exec.Told(err)
+	return &Failure{Code: e.Code, Detail: e.Detail}
 }
 
 // ended is how a turn ended, as far as the daemon says it.
@@ -92,7 +81,7 @@ func endOf(f *protocol.TurnFinished) ended {
 		e.code = *f.Error
 	}
 	if f.Detail != nil {
-		e.detail = *f.Detail
+		e.detail = fault.Exec.Told(protocol.Fail(e.code, *f.Detail)).Detail
 	}
 	return e
 }

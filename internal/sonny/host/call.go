@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agent/client"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/host/action"
 	"agent/protocol"
 )
@@ -72,6 +73,9 @@ func (c *Call) run(def toolDef) (client.ToolOutput, error) {
 	if err != nil {
 		if cause := context.Cause(c.ctx); cause != nil && !isCoded(err) {
 			err = cause
+		}
+		if fault.OfDisk(err) && !isCoded(err) {
+			err = protocol.Fail(protocol.ToolFailed, fault.Verb.Words(err))
 		}
 		return client.ToolOutput{}, err
 	}
@@ -229,7 +233,7 @@ func (s *Step) done(err error, detail string) {
 	case context.Cause(s.c.ctx) != nil && !ok:
 		detail = "cancelled"
 	case !ok:
-		detail = err.Error()
+		detail = fault.Verb.Words(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.c.ctx), recordWithin)
 	defer cancel()

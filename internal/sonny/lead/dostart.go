@@ -176,7 +176,7 @@ func lost(err error) bool {
 }
 
 func unknown(bot string, err error) error {
-	return &protocol.Error{Code: outcomeUnknown, Detail: "whether " + bot + " was made is not known: " + err.Error() + "; look with agent ls", Cause: err}
+	return &protocol.Error{Code: outcomeUnknown, Detail: "whether " + bot + " was made is not known: " + err.Error() + "; sonny tasks lists it where it was", Cause: err}
 }
 
 // undone is err, after which nothing of a worktree is left; or what is. Without a

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"agent/internal/git"
 	"agent/protocol"
 )
 
@@ -23,6 +24,15 @@ func (f *Found) Gone() bool { return f.Record == nil }
 // where its bot is there, by the bot's own workspace.
 func (f *Found) WorksIn(folder string) bool {
 	return f.Folder == folder && (f.Gone() || worksIn(f.Record, folder))
+}
+
+// FolderLost says of a bot whose folder is not there any more that it is:
+// workspace_unavailable. Nothing can be done there until it is back.
+func FolderLost(b *protocol.Bot) error {
+	if b.Workspace == nil {
+		return nil
+	}
+	return git.IsFolder(*b.Workspace)
 }
 
 // Leads are the leads that work in a folder, the newest used first, archived ones left

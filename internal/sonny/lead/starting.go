@@ -14,6 +14,7 @@ import (
 	"agent/client"
 	"agent/client/worktree"
 	"agent/internal/place"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/host/action"
 	"agent/protocol"
 )
@@ -154,7 +155,7 @@ func (h *held) release(done bool) {
 // request is the brief's submission. It has one request id for good, so that it makes
 // one turn however often it is sent.
 func (m *marker) request() *protocol.Submit {
-	r := &protocol.Submit{Bot: m.Bot, RequestID: m.Key, Prompt: m.Brief}
+	r := &protocol.Submit{Bot: m.Bot, RequestID: m.Key, Prompt: m.Brief, Delivery: protocol.Queue}
 	if m.Turn != 0 {
 		r.From = &protocol.From{Bot: m.By, BotID: m.Lead, Turn: m.Turn}
 	}
@@ -215,7 +216,7 @@ func (m *marker) finish(ctx context.Context, c *client.Client, b *protocol.Bot) 
 	if err != nil && protocol.CodeOf(err) != "" && !errors.Is(err, protocol.DaemonDisconnected) {
 		return &TaskStarted{
 			Bot: b.Name, BotID: b.ID, Workspace: *b.Workspace, Branch: m.Tree.Branch, Setup: m.Setup,
-			Note: "its brief was not taken: " + err.Error(),
+			Note: "its brief was not taken: " + fault.Verb.Words(err),
 		}, nil
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"agent/client"
 	"agent/client/instructions"
 	"agent/client/worktree"
-	"agent/internal/git"
 	"agent/internal/place"
 	"agent/internal/sonny/host/tools"
 	"agent/internal/sonny/repo"
@@ -200,7 +199,7 @@ func (s *TaskStarter) folder(asked string) (string, error) {
 		return "", protocol.Fail(invalidArguments, "folder: "+s.Lead.Name+" works in no folder, and neither could a task")
 	}
 	if asked == "" {
-		return *s.Lead.Workspace, git.IsFolder(*s.Lead.Workspace)
+		return *s.Lead.Workspace, FolderLost(s.Lead)
 	}
 	if !filepath.IsAbs(asked) {
 		asked = filepath.Join(*s.Lead.Workspace, asked)

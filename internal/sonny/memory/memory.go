@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"agent/internal/place"
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 )
 
@@ -196,6 +197,9 @@ func waitFor(path string, patience time.Duration) (*place.OwnerLock, error) {
 
 // unusable is a file or folder that is in the way.
 func unusable(err error) error {
+	if fault.OfDisk(err) {
+		return err // nothing is wrong with it
+	}
 	var p *fs.PathError
 	detail := err.Error()
 	if errors.As(err, &p) {

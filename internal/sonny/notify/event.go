@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/live"
 	"agent/protocol"
 )
@@ -25,10 +26,7 @@ func Of(b *live.Bot, e *protocol.Event, now time.Time, minTurn time.Duration) (n
 		if e.Decode(&p) != nil {
 			return Note{}, false
 		}
-		n = Note{Event: "paused", Body: "paused by " + p.By}
-		if p.Reason != nil && *p.Reason != "" {
-			n.Body += ": " + *p.Reason
-		}
+		n = Note{Event: "paused", Body: fault.PausedBy(&p)}
 		return n, true
 	}
 	if b == nil {

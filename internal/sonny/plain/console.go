@@ -19,6 +19,7 @@ type Console struct {
 	Now   func() time.Time // nil: time.Now
 
 	line    line
+	hand    bool   // the first character of the line was typed, not pasted
 	bound   string // the question that was open when the line was begun; "": none
 	open    string // the question that is printed and not answered; "": none
 	waiting []output
@@ -37,6 +38,8 @@ type Typed struct {
 	// Question is the one that was on the screen before the line was begun, "" for none:
 	// a line answers that one and no other (sonny.md 14).
 	Question string
+	// Hand says that its first character was typed: then it may be more than a message.
+	Hand bool
 }
 
 func (c *Console) now() time.Time {
@@ -144,10 +147,10 @@ func (c *Console) Key(name, typed string) (done Typed, ok bool) {
 	case "ctrl+u":
 		c.Write(c.line.cleared())
 	case "tab":
-		c.typing(func() string { return c.line.typed(" ") })
+		c.typed(" ")
 	default:
 		if typed != "" {
-			c.typing(func() string { return c.line.typed(typed) })
+			c.typed(typed)
 		}
 	}
 	if !c.line.begun() {
@@ -163,12 +166,25 @@ func (c *Console) Paste(s string) {
 	}
 }
 
-// Restore puts a message that was not sent before into the line again.
-func (c *Console) Restore(s string) { c.Paste(s) }
+// Restore puts a message that was not sent before into the line again. hand is what Typed
+// said of it.
+func (c *Console) Restore(s string, hand bool) {
+	begun := c.line.begun()
+	c.Paste(s)
+	if !begun {
+		c.hand = hand
+	}
+}
+
+func (c *Console) typed(s string) {
+	first := !c.line.begun()
+	c.typing(func() string { return c.line.typed(s) })
+	c.hand = c.hand || first
+}
 
 func (c *Console) typing(add func() string) {
 	if !c.line.begun() {
-		c.bound = c.open
+		c.bound, c.hand = c.open, false
 	}
 	c.Write(add())
 }
@@ -183,7 +199,7 @@ func (c *Console) enter() (Typed, bool) {
 		c.Write(head)
 		return Typed{}, false
 	}
-	done := Typed{Text: message, Question: c.bound}
+	done := Typed{Text: message, Question: c.bound, Hand: c.hand}
 	c.bound = ""
 	c.flush()
 	return done, true

@@ -112,6 +112,22 @@ func TestTheLine(t *testing.T) {
 		b.wants(`you: one\`, "you: two")
 		b.enter("one\ntwo")
 	})
+	t.Run("whether its first character was typed is told", func(t *testing.T) {
+		b := newBench(t)
+		b.typing("!x")
+		if !b.enter("!x").Hand {
+			t.Error("it was typed")
+		}
+		b.c.Paste("!x")
+		b.typing("y")
+		if b.enter("!xy").Hand {
+			t.Error("it was pasted")
+		}
+		b.c.Restore("&x", true)
+		if !b.enter("&x").Hand {
+			t.Error("it was typed before")
+		}
+	})
 	t.Run("a pasted text acts on nothing", func(t *testing.T) {
 		b := newBench(t)
 		b.c.Paste("a\x1b[2Jb\u202e")

@@ -25,17 +25,31 @@ func Rows(f *term.Frame) (out []string) {
 	return out
 }
 
-// rules are the lines that titles stand in.
-var rules = regexp.MustCompile("─{3,}")
+// ended is a text that ends as a sentence does, or a part of one.
+var ended = regexp.MustCompile(`\S[.,;:?!]$`)
+
+// rule is the line that a title stands in.
+var rule = regexp.MustCompile("─{2,}")
 
 // Row is a row of columns as a sentence.
 func Row(row string) string {
 	var parts []string
-	for part := range strings.SplitSeq(rules.ReplaceAllString(row, "  "), "  ") {
+	for part := range strings.SplitSeq(rule.ReplaceAllString(row, "  "), "  ") {
 		part = strings.Trim(part, " ─▎│")
 		if part != "" {
 			parts = append(parts, part)
 		}
 	}
-	return strings.ReplaceAll(strings.Join(parts, ", "), " · ", ", ")
+	var b strings.Builder
+	for i, part := range parts {
+		switch {
+		case i == 0:
+		case ended.MatchString(parts[i-1]):
+			b.WriteString(" ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(part)
+	}
+	return strings.ReplaceAll(b.String(), " · ", ", ")
 }

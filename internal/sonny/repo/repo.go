@@ -30,6 +30,15 @@ type Repo struct {
 // There reports whether it is a repository at all.
 func (r Repo) There() bool { return r.GitDir != "" }
 
+// Lost says of a checkout that is not there any more that it is: workspace_unavailable. Of
+// none it says nothing.
+func (r Repo) Lost() error {
+	if !r.There() {
+		return nil
+	}
+	return r.checkout().Lost()
+}
+
 // Linked reports whether the checkout is a linked worktree.
 func (r Repo) Linked() bool { return r.GitDir != r.Common }
 

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/edit"
-	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/term"
 )
@@ -370,7 +370,7 @@ func (p *answers) write(a *App, k term.Key) {
 	switch k.Name {
 	case "enter":
 		if err := f.take(a, f.Text()); err != nil {
-			f.wrong = human.Detail(err)
+			f.wrong = fault.Screen.Told(err).Detail
 		} else if p.field == f {
 			p.field = nil
 		}

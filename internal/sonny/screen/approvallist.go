@@ -65,17 +65,17 @@ func (l *approvalList) load(a *App) {
 func (l *approvalList) rows(a *App) []lists.Row {
 	rows := make([]lists.Row, 0, len(l.calls))
 	for _, q := range l.calls {
-		mark := "  "
+		mark := ""
 		if l.marked[q.ID()] {
-			mark = "✔ "
+			mark = "✔"
 		}
-		rows = append(rows, lists.Row{ID: q.ID(), Line: text.Join(
-			text.Span{Text: mark, Role: text.Accent},
-			text.Span{Text: text.Pad(cells.OneLine(q.Bot), 19) + " "},
-			text.Span{Text: text.Pad(cells.OneLine(strings.Join(q.Gates, ",")), 9) + " ", Role: text.Need},
-			text.Span{Text: text.Pad(cells.Span(a.o.Clock().Sub(q.Since())), 7) + " ", Role: text.Dim},
-			text.Span{Text: cells.OneLine(strings.Join(q.Spelled(), " "))},
-		)})
+		rows = append(rows, lists.InColumns(q.ID(),
+			lists.Column{Text: mark, Width: 1, Role: text.Accent},
+			lists.Column{Text: cells.OneLine(q.Bot), Width: 19},
+			lists.Column{Text: cells.OneLine(strings.Join(q.Gates, ",")), Width: 9, Role: text.Need},
+			lists.Column{Text: cells.Span(a.o.Clock().Sub(q.Since())), Width: 7, Role: text.Dim},
+			lists.Column{Text: cells.OneLine(strings.Join(q.Spelled(), " "))},
+		))
 	}
 	return rows
 }

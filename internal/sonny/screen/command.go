@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
@@ -55,7 +56,10 @@ func (a *App) fold(change func(*cells.Look)) {
 }
 
 func (a *App) pause(reason string) error {
-	do(a, func(ctx context.Context) (*protocol.Pause, error) { return a.client().Pause(ctx, reason) },
+	do(a, func(ctx context.Context) (*protocol.Pause, error) {
+		p := &protocol.Pause{}
+		return p, a.client().Do(ctx, protocol.OpPause, &protocol.PauseRequest{By: fault.Person, Reason: reason}, p)
+	},
 		func(_ *protocol.Pause, err error) {
 			if err != nil {
 				a.notes.fail(err)

@@ -30,7 +30,7 @@ var commandsPanel = feature{
 		a.panel = &listPanel{title: "commands", empty: "none", rows: func(a *App) []lists.Row {
 			var rows []lists.Row
 			for _, p := range a.commandPicks("/") {
-				rows = append(rows, lists.Row{ID: p.Name, Line: text.Join(text.Span{Text: text.Pad(cells.OneLine(p.Name), 30) + "  "}, text.Span{Text: cells.OneLine(p.Does), Role: text.Dim})})
+				rows = append(rows, lists.InColumns(p.Name, lists.Column{Text: cells.OneLine(p.Name), Width: 31}, lists.Column{Text: cells.OneLine(p.Does), Role: text.Dim}))
 			}
 			return rows
 		}}

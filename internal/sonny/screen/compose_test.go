@@ -605,26 +605,12 @@ func TestATaskIsTyped(t *testing.T) {
 
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		if runtime.GOOS == "linux" {
-			t.Fatal(err)
-		}
+	if !hasBwrap(t) {
 		return // a small file system is made by it alone
 	}
 	t.Run("SO-126 nothing is lost where nothing can be written", func(t *testing.T) {
 		h, dir := demo(t)
-		h.Write("seed/env", readFile(t, h.Path(".agent", "env")))
-		h.Write("seed/models", readFile(t, h.Path(".agent", "models")))
-		h.Write("seed/config.toml", readFile(t, h.Path(".agent", "config.toml")))
-		run := h.Write("run.sh", `cp ~/seed/* ~/.agent/ && chmod 700 ~/.agent
-sonny --no-motion --theme none; code=$?
-mkdir ~/after && rm -f ~/.agent/fill && cp -r ~/.agent/sonny ~/after/
-agent shutdown
-exit $code
-`)
-		s := h.In(dir).Screen(size, bwrap, "--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--die-with-parent",
-			"--size", fmt.Sprint(24<<20), "--tmpfs", h.Path(".agent"), "sh", run)
+		s := onTinyDisk(t, h, dir)
 		s.WaitFor("1 AGENTS.md")
 		send(s, "say: ready")
 		s.WaitFor("✔ done")
@@ -666,6 +652,64 @@ exit $code
 			}
 		}
 	})
+
+	t.Run("what cannot be kept is named, with why and what to do", func(t *testing.T) {
+		h, dir := demo(t)
+		kept := h.Path(".agent", "sonny")
+		s := resting(t, h, dir)
+		s.Keys("C-d")
+		s.Exit()
+		if err := os.MkdirAll(h.Path(".agents"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s = h.In(dir).Screen(sonnytest.Terminal{Width: 160, Height: 30}, "bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--die-with-parent",
+			"--ro-bind", kept, kept, "--ro-bind", h.Path(".agents"), h.Path(".agents"), "sonny", "--no-motion", "--theme", "none")
+		s.WaitFor("○ idle")
+		send(s, "/rename Full")
+		s.WaitFor("read-only disk: ~/.agent/sonny/sessions.json could not be written")
+		s.Type("#a fact to keep")
+		s.Keys("Enter")
+		s.WaitFor("Enter saves it")
+		s.Keys("Enter")
+		s.WaitFor("read-only disk: ~/.agents/")
+		holds(s, "#a fact to keep")
+		s.Keys("C-u")
+		holds(s, "")
+		send(s, "/notices")
+		s.WaitFor("── notices")
+		for _, raw := range []string{".tmp", "memory_invalid", "read-only file system", ".lock"} {
+			if screen := s.Capture(); strings.Contains(screen, raw) {
+				t.Errorf("it shows %s:\n%s", raw, screen)
+			}
+		}
+	})
+}
+
+// hasBwrap reports whether bubblewrap is there, which every Linux has that runs the tests.
+func hasBwrap(t *testing.T) bool {
+	t.Helper()
+	_, err := exec.LookPath("bwrap")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// onTinyDisk opens Sonny with ~/.agent on a file system of its own, of 24 MiB. What Sonny
+// keeps is in ~/after when it has ended; ~/.agent/fill is out of the way by then.
+func onTinyDisk(t *testing.T, h *sonnytest.Home, dir string) *sonnytest.Screen {
+	t.Helper()
+	for _, name := range []string{"env", "models", "config.toml"} {
+		h.Write("seed/"+name, readFile(t, h.Path(".agent", name)))
+	}
+	run := h.Write("run.sh", `cp ~/seed/* ~/.agent/ && chmod 700 ~/.agent
+sonny --no-motion --theme none; code=$?
+mkdir ~/after && rm -f ~/.agent/fill && cp -r ~/.agent/sonny ~/after/
+agent shutdown
+exit $code
+`)
+	return h.In(dir).Screen(size, "bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--die-with-parent",
+		"--size", fmt.Sprint(24<<20), "--tmpfs", h.Path(".agent"), "sh", run)
 }
 
 func readFile(t *testing.T, path string) string {

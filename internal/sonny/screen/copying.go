@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/clipboard"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
@@ -102,7 +103,7 @@ func (a *App) copy(s string) {
 		case err != nil && sent:
 			a.notes.say(copied(s))
 		case err != nil:
-			a.notes.fail(protocol.Fail("failed", "not copied: "+err.Error()))
+			a.notes.fail(protocol.Fail("failed", "not copied: "+fault.Screen.Words(err)))
 		case file != "":
 			a.notes.say("no way to the clipboard here; the text is in " + human.Path(file))
 		default:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/doctor"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
@@ -47,7 +48,7 @@ func (p *doctorPanel) run(a *App) {
 	do(a, func(ctx context.Context) (*doctor.Report, error) { return a.o.Doctor(ctx) }, func(r *doctor.Report, err error) {
 		p.report, p.waits = r, ""
 		if err != nil {
-			p.empty = err.Error()
+			p.empty = fault.Screen.Words(err)
 			a.notes.fail(err)
 		}
 	})
@@ -68,12 +69,12 @@ func (p *doctorPanel) checks() (rows []lists.Row) {
 		return nil
 	}
 	for _, c := range p.report.Checks {
-		rows = append(rows, lists.Row{ID: c.ID, Line: text.Join(
-			text.Span{Text: text.Pad(string(c.Status), 5) + " ", Role: checkRoles[c.Status]},
-			text.Span{Text: text.Pad(c.ID, 17) + " "},
-			text.Span{Text: cells.OneLine(c.Summary)},
-			text.Span{Text: remedyOf(c), Role: text.Accent},
-		)})
+		rows = append(rows, lists.InColumns(c.ID,
+			lists.Column{Text: string(c.Status), Width: 5, Role: checkRoles[c.Status]},
+			lists.Column{Text: c.ID, Width: 17},
+			lists.Column{Text: cells.OneLine(c.Summary)},
+			lists.Column{Text: remedyOf(c), Role: text.Accent},
+		))
 	}
 	return rows
 }

@@ -76,7 +76,7 @@ func TestAnotherWayToDraw(t *testing.T) {
 		send(s, "/screen plain")
 		wants(t, s, "plain mode, because /screen plain", " (demo.lead), ")
 		send(s, "/doctor")
-		wants(t, s, "39 skip, programs, ", "check again")
+		wants(t, s, "40 skip, programs, ", "check again")
 	})
 
 	t.Run("a mode that is none changes nothing", func(t *testing.T) {

@@ -35,6 +35,7 @@ func features() []feature {
 		usageCommands,
 		contextCommands,
 		sinceWatch,
+		lostFolder,
 		modelCommands,
 		noticeCommands,
 		paneCommands,

@@ -55,8 +55,7 @@ func (a *App) openHelp() {
 		}
 		rows = append(rows, lists.Row{Line: text.Of(text.Dim, "commands")})
 		for _, c := range a.commands {
-			rows = append(rows, lists.Row{ID: "/" + c.name, Line: text.Join(
-				text.Span{Text: text.Pad("/"+c.name+" "+c.args, 30) + " ", Role: text.Accent}, text.Span{Text: c.does})})
+			rows = append(rows, lists.InColumns("/"+c.name, lists.Column{Text: "/" + c.name + " " + c.args, Width: 30, Role: text.Accent}, lists.Column{Text: c.does}))
 		}
 		return rows
 	}
@@ -95,11 +94,14 @@ func bindingRows(list []keys.Binding) (rows []lists.Row) {
 		if b.Panel != "" {
 			where = b.Panel
 		}
-		rows = append(rows, lists.Row{ID: b.Action, Line: text.Join(
-			text.Span{Text: text.Pad(strings.Join(labels, "  "), 30) + " ", Role: text.Accent},
-			text.Span{Text: text.Pad(b.Does, 40) + " "},
-			text.Span{Text: text.Pad(b.Action, 22) + where + own, Role: text.Dim},
-		)})
+		r := lists.InColumns(b.Action,
+			lists.Column{Text: strings.Join(labels, "  "), Width: 30, Role: text.Accent},
+			lists.Column{Text: b.Does, Width: 40},
+			lists.Column{Text: b.Action, Width: 21, Role: text.Dim},
+			lists.Column{Text: where + own, Role: text.Dim},
+		)
+		r.Whole[0] = strings.Join(labels, " or ")
+		rows = append(rows, r)
 	}
 	return rows
 }

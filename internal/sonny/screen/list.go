@@ -3,9 +3,9 @@ package screen
 import (
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
-	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/term"
@@ -191,7 +191,7 @@ func (p *listPanel) answer(a *App, k term.Key) bool {
 	case q.take != nil && k.Name == "enter":
 		p.asks, q.bad = nil, ""
 		if err := q.take(a, strings.TrimSpace(q.typed.Text())); err != nil {
-			p.asks, q.bad = q, human.Detail(err)
+			p.asks, q.bad = q, fault.Screen.Told(err).Detail
 		}
 	case q.want != "" && k.Name == "enter":
 		if q.typed.Text() == q.want {

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"strings"
 
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/live"
@@ -29,9 +30,10 @@ var listingCommands = feature{
 
 // described is a row of a name and what it is.
 func described(id, name, from, what string) lists.Row {
-	return lists.Row{ID: id, Line: text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(name), 28) + " "}, text.Span{Text: text.Pad(cells.OneLine(from), 10) + " ", Role: text.Dim},
-		text.Span{Text: cells.OneLine(what), Role: text.Dim})}
+	return lists.InColumns(id,
+		lists.Column{Text: cells.OneLine(name), Width: 28},
+		lists.Column{Text: cells.OneLine(from), Width: 10, Role: text.Dim},
+		lists.Column{Text: cells.OneLine(what), Role: text.Dim})
 }
 
 // fixedList is a list that does not change while it is open.
@@ -147,7 +149,7 @@ func (a *App) openStatus() {
 		words, _ := a.confinement().Words()
 		say("bot", b.Record.Name+" · "+roster.Looks[a.state()].Word)
 		say("model", b.Record.ModelRef())
-		say("confined", fmt.Sprint(words))
+		say("confined", strings.Join(words, ", "))
 		say("context", human.Tokens(b.Usage.InputTokens)+" tokens in the newest call, "+human.Tokens(b.Usage.CachedInputTokens)+" of them cached")
 		say("used", human.Tokens(b.Record.InputTokens)+" in, "+human.Tokens(max(0, b.Record.TokensUsed-b.Record.InputTokens))+" out since it was made")
 		say("turns", a.session.turnWords())

@@ -241,6 +241,10 @@ func (a *App) carryOut(plan *TaskPlan, over func(), failed func(error)) {
 				return
 			}
 			over()
+			if a.world.Paused != nil {
+				a.notes.say(plan.Bot + " is there; it begins when /unpause lets all go on")
+				return
+			}
 			a.notes.say("started " + plan.Bot)
 		})
 }

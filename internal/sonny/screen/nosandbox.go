@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
@@ -19,7 +20,7 @@ func (a *App) noSandbox(err error) {
 			}
 		},
 		detail: func(_ *App, _ lists.Row, w int) []text.Line {
-			return text.Wrap([]text.Span{{Text: err.Error(), Role: text.Fail}}, text.Frame{Width: w})
+			return text.Wrap([]text.Span{{Text: fault.Screen.Words(err), Role: text.Fail}}, text.Frame{Width: w})
 		},
 		keys: map[string]func(*App, lists.Row) bool{"enter": func(a *App, r lists.Row) bool {
 			if r.ID == "again" {

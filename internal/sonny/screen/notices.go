@@ -3,6 +3,7 @@ package screen
 import (
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
@@ -24,7 +25,7 @@ type notice struct {
 // noticeCommands list what was said.
 var noticeCommands = feature{
 	commands: []slashCommand{{"notices", "", "what was said in the footer", func(a *App, _ string) error {
-		a.panel = &listPanel{title: "notices", empty: "nothing was said yet", rows: (*App).noticeRows}
+		a.panel = &listPanel{title: "notices", empty: "nothing was said yet", rows: (*App).noticeRows, detail: wholeNotice}
 		return nil
 	}}},
 }
@@ -43,6 +44,14 @@ func (a *App) noticeRows() []lists.Row {
 	return rows
 }
 
+// wholeNotice is one that its row has no room for.
+func wholeNotice(_ *App, r lists.Row, w int) []text.Line {
+	if r.Line.Width() <= w {
+		return nil
+	}
+	return text.Wrap([]text.Span{r.Line.Spans[1]}, text.Frame{Width: w})
+}
+
 // notices are what the footer said, kept for the panel of them.
 type notices struct {
 	now  func() time.Time
@@ -54,7 +63,7 @@ type notices struct {
 func (n *notices) say(line string) { n.add(notice{line: line}) }
 
 // fail says what went wrong.
-func (n *notices) fail(err error) { n.add(notice{line: err.Error(), fail: true}) }
+func (n *notices) fail(err error) { n.add(notice{line: fault.Screen.Words(err), fail: true}) }
 
 func (n *notices) add(x notice) {
 	x.at = n.now()

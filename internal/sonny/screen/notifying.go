@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/notify"
@@ -144,7 +145,7 @@ func (a *App) deliver(n notify.Note) {
 		do(a, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Run(ctx, o.Route, o.Command) },
 			func(_ struct{}, err error) {
 				if err != nil {
-					a.notes.say("the notification failed: " + err.Error())
+					a.notes.say("the notification failed: " + fault.Screen.Words(err))
 				}
 			})
 	}

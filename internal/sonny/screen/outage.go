@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
@@ -129,7 +130,7 @@ func (a *App) stopped(b *live.Bot, words, detail string, outage bool) {
 	}
 	do(a, a.approverLog, func(line string, err error) {
 		if err != nil {
-			line = err.Error()
+			line = fault.Screen.Words(err)
 		}
 		q.Log = line
 	})

@@ -198,6 +198,94 @@ func TestPlainMode(t *testing.T) {
 		labelled(t, s)
 	})
 
+	t.Run("what can be typed is told, and a line that is nothing is answered", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "say: ready")
+		s.WaitFor("demo.lead: ready")
+		for _, asks := range []string{"?", "/help"} {
+			send(s, asks)
+			s.WaitFor("  /writable PATH: one more folder that it may write")
+			if out := s.Capture(); strings.Contains(out, `"`) {
+				t.Errorf("quotes:\n%s", out)
+			}
+			send(s, "say: after "+strings.Trim(asks, "/"))
+			s.WaitFor("demo.lead: after " + strings.Trim(asks, "/"))
+		}
+		if n := len(turns(t, h, "demo.lead")); n != 3 {
+			t.Errorf("%d turns: help was sent as a message", n)
+		}
+		send(s, "/keys")
+		s.WaitFor("type a number: binds it anew, Backspace NUMBER: the default, / TEXT: filter. an empty line closes.")
+		send(s, "/ newline")
+		s.WaitFor("or Ctrl+J, a new line, newline, composer")
+		send(s, "/ interrupt")
+		wants(t, s, "list: keys, those with interrupt", "clear the text, interrupt, or detach, clear_or_interrupt_or_detach, global")
+		for typed, said := range map[string]string{
+			"nonsense": "nonsense is no number of the list and no key of it",
+			"99":       "99 is no number of the list",
+			"Tab 1":    "Tab 1 is no number of the list and no key of it",
+			"enter":    "enter is done with a row: enter NUMBER",
+		} {
+			send(s, typed)
+			s.WaitFor("notice: " + said)
+		}
+		s.Keys("Enter")
+
+		send(s, "/approval full")
+		s.WaitFor("type full, then Enter")
+		send(s, "ful")
+		s.WaitFor("notice: ful is not full; nothing was done.")
+		s.Keys("Enter")
+		send(s, "/delete")
+		s.WaitFor("needs you: Delete demo.lead")
+		send(s, "perhaps")
+		s.WaitFor("notice: perhaps is no answer; nothing was done.")
+		send(s, "no")
+		send(s, "say: still here")
+		s.WaitFor("demo.lead: still here")
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
+	t.Run("a first character that is typed means what it means everywhere", func(t *testing.T) {
+		h, dir := demo(t)
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "say: ready")
+		s.WaitFor("demo.lead: ready")
+		send(s, "!echo $((40+2)) is it")
+		wants(t, s, "needs you: Run echo $((40+2)) is it as you, outside any bot?", "type y for yes")
+		send(s, "y")
+		s.WaitFor("  42 is it")
+		send(s, "!touch not-wanted")
+		s.WaitFor("needs you: Run touch")
+		s.Keys("Enter")
+		send(s, "#a fact to keep")
+		wants(t, s, "panel: save a fact", "keys: Enter yes, Esc no.")
+		send(s, "perhaps")
+		s.WaitFor("notice: perhaps is no key that does something here")
+		send(s, "Enter")
+		s.WaitFor("saved the fact a-fact-to-keep")
+		send(s, "/memory")
+		s.WaitFor("type a number: what is known of it")
+		send(s, "1")
+		s.WaitFor("  project demo · project · the person")
+		s.Keys("Enter")
+		send(s, "&say: a task")
+		s.WaitFor("started demo.say-a-task")
+		h.Until("the task's turn", func() bool {
+			list := turns(t, h, "demo.say-a-task")
+			return len(list) == 1 && list[0].Status == "completed"
+		})
+		if _, err := os.Lstat(dir + "/not-wanted"); err == nil {
+			t.Error("a command ran that was not agreed to")
+		}
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
 	t.Run("what is refused comes back into the line", func(t *testing.T) {
 		h, dir := demo(t)
 		s := openPlain(h, dir, "--model", "scripted/none-such")
@@ -257,7 +345,11 @@ func TestPlainModeBeforeThereIsADaemon(t *testing.T) {
 		if strings.Contains(string(s.Raw()), "secret") {
 			t.Errorf("the key is shown: %q", s.Raw())
 		}
+		send(s, "9")
+		s.WaitFor("notice: that line is no answer here.")
 		send(s, "esc")
+		send(s, "no key at all")
+		s.WaitFor("notice: usage: a key is one line")
 		send(s, "4")
 		wants(t, s, "demo.lead")
 		if n := strings.Count(s.Capture(), "plain mode, because"); n != 1 {
@@ -274,6 +366,8 @@ func TestPlainModeBeforeThereIsADaemon(t *testing.T) {
 		h, dir := demo(t, sonnytest.Config("model = \"scripted/sonny\"\ntrust_folders = \"ask\"\n"))
 		s := openPlain(h, dir)
 		wants(t, s, "notice: ~/demo brings files that agents read as instructions:", "notice: AGENTS.md", "notice: 2, open without them", "Esc leave")
+		send(s, "perhaps")
+		s.WaitFor("notice: that line is no answer here.")
 		send(s, "2")
 		s.WaitFor("Your first message makes one: demo.lead")
 		kept, err := os.ReadFile(h.Path(".agent", "sonny", "trust.json"))

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/plain"
@@ -108,7 +109,7 @@ func (f *plainFront) sayLink(a *App) {
 	case down && a.lost.Spent:
 		f.con.Print(plain.Notice + ": the daemon died again and again, and is not started unasked any more. Enter on an empty line starts it.")
 	case down:
-		f.con.Print(plain.Labelled(plain.Error, "disconnected: "+termsafe.OneLine(a.lost.Err.Error())+". trying again.")...)
+		f.con.Print(plain.Labelled(plain.Error, "disconnected: "+termsafe.OneLine(fault.Screen.Words(a.lost.Err))+". trying again.")...)
 	default:
 		f.con.Print(plain.Notice + ": connected again.")
 	}
@@ -174,7 +175,7 @@ func (f *plainFront) earlier(most int, asked bool) {
 	case from > 0:
 		f.con.Print(fmt.Sprintf(`%s: %s before these are not printed. type "show earlier" for some of them.`, plain.Notice, human.Count(from, "entry", "entries")))
 	case asked && n == 0:
-		f.con.Print(plain.Notice + ": all that is loaded was printed. agent history prints the whole of it.")
+		f.con.Print(plain.Notice + ": all that is loaded was printed. /export writes the whole of it to a file.")
 	}
 	for _, lines := range f.past[from:] {
 		f.con.Print(lines...)
@@ -289,7 +290,7 @@ func (f *plainFront) takeBack(a *App) {
 	}
 	if now := a.composing().Text(); now != "" && now != f.was && now != f.con.Text() {
 		f.con.Drop()
-		f.con.Restore(now)
+		f.con.Restore(now, a.composing().Editor().Mode() != 0)
 		if i := slices.Index(f.sent, now); i >= 0 {
 			f.sent = slices.Delete(f.sent, i, i+1) // it was not sent
 		}
@@ -388,8 +389,10 @@ func (f *plainFront) line(a *App, done plain.Typed) {
 	case f.answered(a, done):
 	case done.Text == "show", done.Text == "show earlier":
 		f.show(a, done.Text)
+	case slices.Contains(helpWords, strings.TrimSpace(done.Text)):
+		f.con.Print(f.help(a)...)
 	default:
-		f.send(a, done.Text)
+		f.send(a, done)
 	}
 }
 
@@ -406,8 +409,9 @@ func (f *plainFront) show(a *App, what string) {
 }
 
 // send sends a message, or runs a command. What is refused comes back into the line.
-func (f *plainFront) send(a *App, line string) {
+func (f *plainFront) send(a *App, done plain.Typed) {
 	var d delivery
+	line := done.Text
 	command, isCommand := slash(line)
 	if rest, ok := strings.CutPrefix(line, "/queue "); ok && strings.TrimSpace(rest) != "" {
 		line, d.queue, isCommand = strings.TrimSpace(rest), true, false
@@ -416,20 +420,38 @@ func (f *plainFront) send(a *App, line string) {
 		a.command(command)
 		return
 	}
-	if !isCommand {
-		f.echoes(line)
-	}
-	if e := a.composing().Editor(); isCommand && !strings.Contains(line, "\n") {
+	isCommand = isCommand || done.Hand && len(line) > 1 && strings.Contains("!#&", line[:1])
+	e := a.composing().Editor()
+	if isCommand && !strings.Contains(line, "\n") {
 		e.Type(line[:1]) // typed first, it is a command
 		e.Type(line[1:])
 	} else {
 		e.SetText(line)
+	}
+	switch mode := e.Mode(); {
+	case mode == '!' && a.o.Bang:
+		f.askBang(a, line)
+		return
+	case mode == 0 || mode == '!':
+		f.echoes(line)
 	}
 	if d.queue {
 		a.send(d)
 	} else {
 		a.perform("send", "enter")
 	}
+}
+
+// askBang asks before a command of the person's runs: without the brackets around a paste
+// that other screens have, nobody can tell a line that was typed from one that was pasted.
+func (f *plainFront) askBang(a *App, line string) {
+	e := a.composing().Editor()
+	e.SetText("")
+	a.ask(&question{text: "Run " + cells.OneLine(line[1:]) + " as you, outside any bot?", yes: func(a *App) {
+		e.Type(line[:1])
+		e.Type(line[1:])
+		a.perform("send", "enter")
+	}})
 }
 
 // echoes notes that a message stands on the screen already.

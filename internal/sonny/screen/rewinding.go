@@ -66,9 +66,8 @@ func (p *rewindPanel) list() (rows []lists.Row) {
 		}
 		id := fmt.Sprint(c.Node)
 		p.cells[id] = c
-		line := text.Join(text.Span{Text: text.Pad(cells.OneLine(headLine(c.Text)), 44) + "  ", Role: text.User},
-			text.Span{Text: cells.OneLine(after), Role: text.Dim})
-		rows = append(rows, lists.Row{ID: id, Line: line})
+		rows = append(rows, lists.InColumns(id, lists.Column{Text: cells.OneLine(headLine(c.Text)), Width: 45, Role: text.User},
+			lists.Column{Text: cells.OneLine(after), Role: text.Dim}))
 		after = ""
 	}
 	return rows

@@ -225,8 +225,7 @@ func TestThePause(t *testing.T) {
 		s.Exit()
 		h.KillDaemon()
 		s = open(h, dir)
-		footer(s, "‖ paused by")
-		footer(s, ": why")
+		footer(s, "‖ paused by you: why")
 		o := daemonOf(t, h).outcome("demo.lead")
 		if o.Status != protocol.StatusInterrupted || o.Error == nil || *o.Error != protocol.Paused {
 			t.Errorf("%+v", o)
@@ -266,6 +265,11 @@ func TestThePause(t *testing.T) {
 		}
 		send(s, "say: meanwhile")
 		s.WaitFor("queued 2")
+		send(s, "&say: task meanwhile")
+		wants(t, s, "demo.say-task-meanwhile", "it begins when /unpause lets all go on")
+		if list := turns(t, h, "demo.say-task-meanwhile"); len(list) != 1 || list[0].Status != "queued" && list[0].Status != "ready" {
+			t.Errorf("the task's turns: %+v", list)
+		}
 		send(s, "/unpause")
 		wants(t, s, "paused by", "Let all bots go on?")
 		s.Keys("y")
@@ -281,6 +285,10 @@ func TestThePause(t *testing.T) {
 				statuses = append(statuses, turn.Status)
 			}
 			return slices.Equal(statuses, []string{"completed", "interrupted", "completed", "completed"})
+		})
+		h.Until("the task's turn", func() bool {
+			list := turns(t, h, "demo.say-task-meanwhile")
+			return len(list) == 1 && list[0].Status == "completed"
 		})
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/rules"
 	"agent/internal/sonny/allow"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/lists"
@@ -71,7 +72,7 @@ func (p *rulesPanel) read(a *App) {
 	}, func(h heldRules, err error) {
 		p.waits = ""
 		if err != nil {
-			p.empty = err.Error()
+			p.empty = fault.Screen.Words(err)
 			a.notes.fail(err)
 			return
 		}
@@ -82,11 +83,11 @@ func (p *rulesPanel) read(a *App) {
 func (p *rulesPanel) listed() (rows []lists.Row) {
 	for i, r := range p.held.list {
 		role := map[rules.Decision]text.Role{rules.Allow: text.Run, rules.Prompt: text.Wait, rules.Forbidden: text.Fail}[r.Decision]
-		rows = append(rows, lists.Row{ID: fmt.Sprint(i), Line: text.Join(
-			text.Span{Text: text.Pad(r.Decision.String(), 11) + " ", Role: role},
-			text.Span{Text: text.Pad(cells.OneLine(fmt.Sprintf("%s:%d", r.File, r.Line)), 21) + " ", Role: text.Dim},
-			text.Span{Text: cells.OneLine(r.String())},
-		)})
+		rows = append(rows, lists.InColumns(fmt.Sprint(i),
+			lists.Column{Text: r.Decision.String(), Width: 11, Role: role},
+			lists.Column{Text: cells.OneLine(fmt.Sprintf("%s:%d", r.File, r.Line)), Width: 21, Role: text.Dim},
+			lists.Column{Text: cells.OneLine(r.String())},
+		))
 	}
 	return rows
 }

@@ -34,6 +34,7 @@ type session struct {
 	mark   pointer
 	top    held // what the newest frame began with
 	gone   bool // its bot was deleted
+	looked bool // whether its folder is there
 	// deleting: its bot is being deleted from here.
 	deleting bool
 
@@ -131,6 +132,7 @@ func (s *session) keep(a *App) {
 			return
 		}
 		s.kept, s.seen = kept, before
+		s.tellLost(a)
 		if s == a.session {
 			a.keepRail()
 		}

@@ -99,12 +99,10 @@ func TestCommandsOfTheSession(t *testing.T) {
 		send(s, "/delete")
 		s.WaitFor("(demo.lead) with all that was said?")
 		s.Keys("Escape")
-		s.WaitGone("Delete demo.lead")
+		s.WaitGone("are you sure?")
 		if list := bots(t, h); len(list) != 1 {
 			t.Errorf("bots: %s", names(list))
 		}
-		s.Keys("Escape")
-		s.WaitGone("are you sure?")
 		send(s, "/delete")
 		s.WaitFor("(demo.lead) with all that was said?")
 		s.Type("y")

@@ -1,9 +1,11 @@
 package screen
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 )
 
@@ -24,8 +26,10 @@ func (a *App) verb(args ...string) error {
 		return protocol.Fail("failed", "it cannot be run from here; leave the screen and run "+words)
 	}
 	argv := append(a.o.Self[:len(a.o.Self):len(a.o.Self)], args...)
-	if err := a.lend(exec.Command(argv[0], argv[1:]...)); err != nil {
-		return protocol.Fail("failed", words+": "+err.Error())
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "SONNY_SCREEN="+string(a.mode()))
+	if err := a.lend(cmd); err != nil {
+		return protocol.Fail("failed", words+": "+fault.Screen.Words(err))
 	}
 	a.notes.say(words + " is done; what it changed holds for leads that are made from the next start on")
 	return nil

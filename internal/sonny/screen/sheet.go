@@ -147,10 +147,16 @@ func (a *App) ask(q *question) {
 	if !ok {
 		list = &listPanel{title: "are you sure?", empty: "Esc closes", rows: func(*App) []lists.Row { return nil }}
 		a.panel = list
-		yes := q.yes
+		yes, no := q.yes, q.no
 		q.yes = func(a *App) {
 			a.panel = nil
 			yes(a)
+		}
+		q.no = func(a *App) {
+			a.panel = nil
+			if no != nil {
+				no(a)
+			}
 		}
 	}
 	list.ask(q)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
@@ -495,7 +496,7 @@ func (st *startScreen) rows(a *App, w int) (rows []text.Line) {
 	}
 	if st.failed != nil {
 		rows = append(rows, text.Line{})
-		rows = append(rows, text.Wrap([]text.Span{{Text: st.failed.Error(), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: text.Indent(2), Rest: text.Indent(2)})...)
+		rows = append(rows, text.Wrap([]text.Span{{Text: fault.Screen.Words(st.failed), Role: text.Fail}}, text.Frame{Width: max(10, w-4), First: text.Indent(2), Rest: text.Indent(2)})...)
 	}
 	return rows
 }

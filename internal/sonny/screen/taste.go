@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
 	"agent/internal/sonny/screen/md"
@@ -66,7 +67,7 @@ func wordsOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return fault.Screen.Words(err)
 }
 
 // takeTaste has what is on screen look as the settings say now.

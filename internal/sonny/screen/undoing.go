@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/lists"
@@ -40,7 +41,7 @@ func (a *App) keepFiles(req *protocol.Submit) func(context.Context) {
 		return struct{}{}, room.Take(ctx, req.BotID, req.RequestID, at, late.Load)
 	}, func(_ struct{}, err error) {
 		if err != nil && a.ctx.Err() == nil {
-			a.notes.say(err.Error())
+			a.notes.say(fault.Screen.Words(err))
 		}
 	})
 	return func(ctx context.Context) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
@@ -304,7 +305,7 @@ func (a *App) footer(w int) text.Line {
 	case a.lost != nil && a.lost.Spent:
 		add(text.Fail, "daemon died again and again · Enter starts it")
 	case a.lost != nil:
-		add(text.Fail, "disconnected: "+cells.OneLine(a.lost.Err.Error()))
+		add(text.Fail, "disconnected: "+cells.OneLine(fault.Screen.Words(a.lost.Err)))
 	case a.world.Paused != nil:
 		add(text.Warn, a.pausedWords())
 	case a.session == nil:
@@ -383,12 +384,7 @@ func shortWords(words []string) []string {
 }
 
 func (a *App) pausedWords() string {
-	p := a.world.Paused
-	words := "‖ paused by " + cells.OneLine(p.By)
-	if p.Reason != nil && *p.Reason != "" {
-		words += ": " + cells.OneLine(*p.Reason)
-	}
-	return words
+	return "‖ " + cells.OneLine(fault.PausedBy(a.world.Paused))
 }
 
 // confinement is the bot's on screen, or that of the lead that is to be made.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"agent/internal/place"
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 )
 
@@ -140,6 +141,9 @@ func there(path string) bool {
 func asLeft(err error) error {
 	if err == nil {
 		return nil
+	}
+	if fault.OfDisk(err) {
+		return err // nothing is in the way
 	}
 	detail := err.Error()
 	var p *fs.PathError

@@ -160,5 +160,5 @@ func skipped(ctx context.Context, err error) error {
 	if errors.Is(err, protocol.WorkspaceUnavailable) && errors.As(err, &gone) {
 		return protocol.Fail(Skipped, gone.Detail)
 	}
-	return protocol.Fail(Skipped, "the folder's files could not be kept before this message: "+err.Error())
+	return &protocol.Error{Code: Skipped, Detail: "the folder's files could not be kept before this message: " + err.Error(), Cause: err}
 }

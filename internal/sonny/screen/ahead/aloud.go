@@ -24,7 +24,8 @@ type Aloud struct {
 	why    string
 	spoke  bool
 	hidden func() bool
-	left   int // keys of a line that the screen has not taken yet
+	left   int  // keys of a line that the screen has not taken yet
+	typed  bool // a line was typed since the newest frame
 	rows   []string
 }
 
@@ -83,13 +84,17 @@ func (r *Aloud) Draw(f *term.Frame) {
 		r.spoke = true
 		r.con.Print(plain.Because + r.why)
 	}
-	rows := plain.Rows(f)
+	rows, news := plain.Rows(f), false
 	for _, row := range rows {
 		if !slices.Contains(r.rows, row) {
 			r.con.Print(plain.Notice + ": " + row)
+			news = true
 		}
 	}
-	r.rows = rows
+	if r.typed && !news && len(rows) > 0 {
+		r.con.Print(plain.Notice+": that line is no answer here.", plain.Notice+": "+rows[len(rows)-1])
+	}
+	r.rows, r.typed = rows, false
 	r.con.Hide(r.hidden != nil && r.hidden())
 }
 
@@ -127,7 +132,7 @@ func (r *Aloud) heard(e term.Event) []term.Event {
 		}
 		if done, ok := r.con.Key(e.Name, e.Text); ok {
 			keys := keysOf(done.Text)
-			r.left = len(keys)
+			r.left, r.typed = len(keys), true
 			return keys
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 )
@@ -81,7 +81,7 @@ func (f *FirstRun) extra(ctx context.Context, id string) {
 func (f *FirstRun) test(ctx context.Context) {
 	said, run, err := f.TestNotify()
 	if err != nil {
-		f.say(human.Detail(err), true)
+		f.say(fault.Screen.Told(err).Detail, true)
 		return
 	}
 	f.say(said, false)
@@ -101,7 +101,7 @@ func (f *FirstRun) test(ctx context.Context) {
 // set changes a setting, and shows what holds then.
 func (f *FirstRun) set(key, value string) {
 	if err := f.Set(key, value); err != nil {
-		f.say(human.Detail(err), true)
+		f.say(fault.Screen.Told(err).Detail, true)
 		return
 	}
 	f.say(strings.TrimSpace(key+" is "+value), false)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"agent/internal/sonny/doctor"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
@@ -58,6 +59,7 @@ type FirstRun struct {
 	was     string // what was said before a page was opened
 	bad     bool
 	results chan func()
+	aloud   bool // it is read out, and answered by lines
 	work    sync.WaitGroup
 
 	connected bool // a provider is, by a key that was kept here
@@ -106,7 +108,9 @@ func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 	defer cancel()
 	f.results = make(chan func(), 1)
 	if aloud, ok := f.Term.(*Aloud); ok {
-		aloud.hide(func() bool { return f.page == nil && f.step != askRegion && f.step != askSpec })
+		aloud.hide(func() bool { return f.page == nil && (f.step == askKey || f.step == askSpecKey) })
+		defer aloud.hide(nil)
+		f.aloud = true
 	}
 	f.begin(ctx)
 	var err error
@@ -212,6 +216,7 @@ func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error)
 		return false, f.pickWhose(ctx, k.Name)
 	case f.step == askKey && f.field.Empty() && len(k.Name) == 1 && k.Name >= "1" && k.Name <= "4":
 		return f.choose(ctx, int(k.Name[0]-'0'))
+	case f.aloud && len(k.Name) == 1: // a line of one character that is no choice
 	default:
 		f.hand = 0
 		f.field.Key(f.Keys, k.Name, k.Text)
@@ -262,7 +267,10 @@ func (f *FirstRun) enter(ctx context.Context) (bool, error) {
 func (f *FirstRun) take(ctx context.Context) {
 	key, err := setup.Clean(f.field.Text())
 	if err != nil {
-		f.say(err.Error(), true)
+		if f.aloud { // a line begins anew
+			f.field.Clear()
+		}
+		f.say(fault.Screen.Words(err), true)
 		return
 	}
 	f.key = key
@@ -307,7 +315,7 @@ func (f *FirstRun) tried(models []string, err error) {
 		f.say(f.whose.Label+" says: "+no.Error()+"  ·  k keeps it anyway", true)
 	case err != nil:
 		f.keep(nil)
-		f.say("kept, but not tried: "+err.Error(), true)
+		f.say("kept, but not tried: "+fault.Screen.Words(err), true)
 	default:
 		f.keep(models)
 	}
@@ -316,7 +324,7 @@ func (f *FirstRun) tried(models []string, err error) {
 func (f *FirstRun) keep(models []string) {
 	if err := f.Keep(f.whose, f.key, models); err != nil {
 		f.back()
-		f.say(err.Error(), true)
+		f.say(fault.Screen.Words(err), true)
 		return
 	}
 	f.key, f.step, f.hand, f.connected = "", connected, 0, true
@@ -353,7 +361,7 @@ func (f *FirstRun) choose(ctx context.Context, n int) (bool, error) {
 func (f *FirstRun) ended(err error) (bool, error) {
 	if err != nil {
 		f.back()
-		f.say(err.Error(), true)
+		f.say(fault.Screen.Words(err), true)
 		return false, nil
 	}
 	return true, nil

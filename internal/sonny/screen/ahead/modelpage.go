@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
@@ -104,7 +105,7 @@ func (f *FirstRun) suggestion() string {
 // keepModel keeps the model that was chosen, and says so.
 func (f *FirstRun) keepModel() {
 	if err := f.KeepModel(f.choice); err != nil {
-		f.say(human.Detail(err), true)
+		f.say(fault.Screen.Told(err).Detail, true)
 		return
 	}
 	f.chosen = true

@@ -110,7 +110,9 @@ func (q *question) draw() {
 		body = c.Sub(0, 2, w, h-3)
 	}
 	left := q.drawBody(body, h < lowest)
-	switch {
+	switch _, aloud := q.t.(*Aloud); {
+	case q.deaf && aloud:
+		hint = "" // it is read out when a line can be an answer
 	case q.deaf:
 		hint = " no key is taken yet"
 	case left > 0:

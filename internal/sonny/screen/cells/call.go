@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agent/client/termsafe"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/diff"
 	"agent/protocol"
 )
@@ -182,7 +183,7 @@ func (c *ToolCall) finish(result string) {
 	case json.Unmarshal([]byte(result), &sh) == nil && sh.Stdout != nil:
 		c.shell = &sh
 	case json.Unmarshal([]byte(result), &failed) == nil && failed.Error != nil:
-		c.failed, c.why = *failed.Error, failed.Detail
+		c.failed, c.why = *failed.Error, fault.Screen.Detail(protocol.Fail(protocol.Code(*failed.Error), failed.Detail))
 		if failed.Reason != "" {
 			c.why = failed.Reason
 		}

@@ -8,6 +8,7 @@ import (
 
 	"agent/client/items"
 	"agent/client/termsafe"
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 )
 
@@ -269,6 +270,7 @@ func (t *Transcript) Ask(r protocol.RequestedCall) {
 
 // Ended tells how a turn ended, where that needs a word.
 func (t *Transcript) Ended(turn int64, status, code, detail string) {
+	detail = fault.Screen.Told(protocol.Fail(protocol.Code(code), detail)).Detail
 	t.drop("the turn ended before that reply did; what was shown of it is not kept")
 	switch status {
 	case protocol.StatusFailed:

@@ -3,13 +3,10 @@
 package human
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
-
-	"agent/protocol"
 )
 
 // Tokens is a count as people read it: 412, 18k, 1.2M.
@@ -68,15 +65,6 @@ func Clock(d time.Duration) string {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
-// Detail is what an error says without its code.
-func Detail(err error) string {
-	var known *protocol.Error
-	if errors.As(err, &known) && known.Detail != "" {
-		return known.Detail
-	}
-	return err.Error()
 }
 
 // Ago is how long a time is over, as a list says it; of a day before yesterday, its date.

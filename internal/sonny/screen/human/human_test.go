@@ -1,12 +1,8 @@
 package human
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 	"time"
-
-	"agent/protocol"
 )
 
 func TestWords(t *testing.T) {
@@ -29,9 +25,6 @@ func TestWords(t *testing.T) {
 		{Path("/home/me"), "~"},
 		{Path("/home/me/src"), "~/src"},
 		{Path("/home/men"), "/home/men"},
-		{Detail(protocol.Fail(protocol.BotNotFound, "no bot x")), "no bot x"},
-		{Detail(fmt.Errorf("opening: %w", protocol.Fail(protocol.BotNotFound, "no bot x"))), "no bot x"},
-		{Detail(errors.New("x")), "x"},
 	} {
 		if row.got != row.want {
 			t.Errorf("%q, want %q", row.got, row.want)

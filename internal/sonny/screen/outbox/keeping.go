@@ -1,14 +1,14 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/beside"
 )
@@ -211,9 +211,5 @@ func (o *Outbox) cannotKeep(what string, err error) {
 		return
 	}
 	o.keeping.failed[what] = true
-	why := err.Error()
-	if errors.Is(err, syscall.ENOSPC) {
-		why = "disk full"
-	}
-	o.screen.Fail(fmt.Errorf("%s; %s is kept in memory alone", why, what))
+	o.screen.Fail(fmt.Errorf("%s; %s is kept in memory alone", cmp.Or(fault.Cause(err), fault.Screen.Words(err)), what))
 }

@@ -1,11 +1,12 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/beside"
 )
 
@@ -29,11 +30,7 @@ func (o *Outbox) End(quit func()) {
 			return
 		}
 		o.keeping.warned = true
-		why := err.Error()
-		if errors.Is(err, syscall.ENOSPC) {
-			why = "disk full"
-		}
-		o.screen.Fail(fmt.Errorf("leave again to lose what you wrote: it cannot be saved, %s", why))
+		o.screen.Fail(fmt.Errorf("leave again to lose what you wrote: it cannot be saved, %s", cmp.Or(fault.Cause(err), fault.Screen.Words(err))))
 	})
 }
 

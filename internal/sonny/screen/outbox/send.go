@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/client"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
@@ -91,7 +92,7 @@ func (o *Outbox) submitted(b *Box, f *Flight, m Message, steers bool, err error)
 	case steers && errors.Is(err, protocol.StaleTurn):
 		o.screen.Say(turnEnded)
 	case errors.Is(err, protocol.StorageError):
-		o.screen.Say("disk full; the message is still here")
+		o.screen.Say(fault.Cause(err) + "; the message is still here")
 	default:
 		o.screen.Fail(err)
 	}

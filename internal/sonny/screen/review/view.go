@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/diff"
 	"agent/internal/sonny/screen/edit"
@@ -242,7 +243,7 @@ func (p *View) without(c term.Canvas) {
 	w, _ := c.Size()
 	switch {
 	case p.Failed != nil:
-		for i, line := range text.Wrap([]text.Span{{Text: cells.OneLine(p.Failed.Error()), Role: text.Fail}}, text.Frame{Width: max(10, w-2)}) {
+		for i, line := range text.Wrap([]text.Span{{Text: cells.OneLine(fault.Screen.Words(p.Failed)), Role: text.Fail}}, text.Frame{Width: max(10, w-2)}) {
 			c.Put(1, 1+i, line, w-2)
 		}
 	case p.Set != nil:

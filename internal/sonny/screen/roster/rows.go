@@ -22,13 +22,14 @@ func Bot(b *live.Bot, title string) lists.Row {
 	if b.Record.Workspace != nil {
 		folder = human.Path(*b.Record.Workspace)
 	}
-	line := text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(b.Record.Name), 30) + " "},
-		text.Span{Text: text.Pad(g.Mark+" "+g.Word, 12) + " ", Role: g.Role},
-		text.Span{Text: text.Pad(cells.OneLine(title), 24) + " "},
-		text.Span{Text: cells.OneLine(folder), Role: text.Dim},
+	r := lists.InColumns(b.Record.Name,
+		lists.Column{Text: cells.OneLine(b.Record.Name), Width: 30},
+		lists.Column{Text: g.Mark + " " + g.Word, Width: 12, Role: g.Role},
+		lists.Column{Text: cells.OneLine(title), Width: 24},
+		lists.Column{Text: cells.OneLine(folder), Role: text.Dim},
 	)
-	return lists.Row{ID: b.Record.Name, Line: line, Match: b.Record.Name + " " + title + " " + folder}
+	r.Match = b.Record.Name + " " + title + " " + folder
+	return r
 }
 
 // SessionHead is what stands above the list of sessions.
@@ -54,13 +55,14 @@ func Session(f lead.Found, b *live.Bot, now time.Time) lists.Row {
 		}
 		state, role = g.Mark+" "+g.Word, g.Role
 	}
-	line := text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(Title(f)), 25) + " "},
-		text.Span{Text: text.Pad(cells.OneLine(f.Bot), 15) + " "},
-		text.Span{Text: text.Pad(state, 13) + " ", Role: role},
-		text.Span{Text: human.Ago(now, f.Opened), Role: text.Dim},
+	r := lists.InColumns(fmt.Sprint(f.BotID),
+		lists.Column{Text: cells.OneLine(Title(f)), Width: 25},
+		lists.Column{Text: cells.OneLine(f.Bot), Width: 15},
+		lists.Column{Text: state, Width: 13, Role: role},
+		lists.Column{Text: human.Ago(now, f.Opened), Role: text.Dim},
 	)
-	return lists.Row{ID: fmt.Sprint(f.BotID), Line: line, Match: Title(f) + " " + f.Bot + " " + f.Folder}
+	r.Match = Title(f) + " " + f.Bot + " " + f.Folder
+	return r
 }
 
 // TaskHead is what stands above the list of tasks, more cells wider than on a screen of 80.
@@ -80,11 +82,11 @@ func Task(t *live.Bot, plan string, now time.Time, more int) lists.Row {
 	if t.Record.Workspace != nil && strings.Contains(*t.Record.Workspace, "/worktrees/") {
 		branch = "agent/" + t.Record.Name
 	}
-	return lists.Row{ID: t.Record.Name, Line: text.Join(
-		text.Span{Text: text.Pad(cells.OneLine(t.Record.Name), 13+more/2) + " "},
-		text.Span{Text: text.Pad(g.Mark+" "+g.Word, 12) + " ", Role: g.Role},
-		text.Span{Text: text.Pad(cells.OneLine(cmp.Or(plan, "-")), 26+more/2) + " "},
-		text.Span{Text: text.Pad(cells.OneLine(branch), 16) + " ", Role: text.Dim},
-		text.Span{Text: took, Role: text.Dim},
-	)}
+	return lists.InColumns(t.Record.Name,
+		lists.Column{Text: cells.OneLine(t.Record.Name), Width: 13 + more/2},
+		lists.Column{Text: g.Mark + " " + g.Word, Width: 12, Role: g.Role},
+		lists.Column{Text: cells.OneLine(cmp.Or(plan, "-")), Width: 26 + more/2},
+		lists.Column{Text: cells.OneLine(branch), Width: 16, Role: text.Dim},
+		lists.Column{Text: took, Role: text.Dim},
+	)
 }
