@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"agent/internal/sonny/connect"
 	"agent/internal/sonny/live"
-	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/decide"
 	"agent/internal/sonny/screen/keys"
-	"agent/internal/sonny/screen/md"
+	"agent/internal/sonny/screen/story"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -54,9 +55,11 @@ func newBench(t *testing.T) *bench {
 	clock := func() time.Time { return b.now }
 	ctx, cancel := context.WithCancel(context.Background())
 	b.App = &App{
-		o: Options{Now: clock, Clock: clock, Taste: Taste{Keys: keys.Default()}, Crashed: func() {}}, ctx: ctx, calls: make(chan func(), 1024),
-		world: live.New(&protocol.Ready{}), w: 80, h: 24,
+		o: Options{Now: clock, Clock: clock, Taste: Taste{Keys: keys.Default()}, Crashed: func() {}, Link: &connect.Link{}}, ctx: ctx, calls: make(chan func(), 1024),
+		world: live.New(&protocol.Ready{}), ready: &protocol.Ready{}, w: 80, h: 24,
 	}
+	b.App.o.Kept = filepath.Join(t.TempDir(), "sonny")
+	b.out = newOutbox(b.App)
 	b.notes.now = clock
 	b.world.Now = clock
 	t.Cleanup(func() { cancel(); b.running.Wait() })
@@ -64,7 +67,8 @@ func newBench(t *testing.T) *bench {
 		record := protocol.Bot{Name: name, ID: int64(i + 1)}
 		b.world.Put(record)
 	}
-	b.session = &session{bot: "demo.lead", id: 1, loaded: true, tr: cells.New(md.Options{})}
+	b.session = newSession(b.App, "demo.lead", 1)
+	b.session.story.Fill(&story.Part{})
 	return b
 }
 

@@ -12,11 +12,13 @@ import (
 	"agent/internal/sonny/doctor"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
-	"agent/internal/sonny/pen"
 	"agent/internal/sonny/repo"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
+	"agent/internal/sonny/screen/whereabouts"
 	"agent/internal/sonny/snapshot"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
@@ -157,10 +159,8 @@ type App struct {
 	awaited     []*waiting
 	mouseState  mouse
 	telling     telling
-	attaching   attaching
-	pen         pens
-	history     sentHistory
-	keeping     keeping
+	where       *whereabouts.Record
+	out         *outbox.Outbox
 	menu        menu
 	findable    findable
 	custom      customCommands
@@ -194,10 +194,6 @@ type App struct {
 	firsts      firsts
 	tasteless   string // what kept the settings from being read; "" for nothing
 	slack       slack
-	startsRead  bool                // what was written on the folder's start screens is known
-	flights     []*flight           // in the order in which they were sent
-	returned    map[string]returned // by request
-	over        map[string]bool     // requests of flights that have landed
 	askedModels bool
 	commanded   *commandLine // the one at whose word things happen now; nil for none
 }
@@ -224,13 +220,13 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 		o.Over = frameEvery
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	a := &App{o: o, front: frontOf(&o), forks: map[int64]int64{}, returned: map[string]returned{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
+	a := &App{o: o, front: frontOf(&o), forks: map[int64]int64{}, ctx: ctx, ready: o.Link.Ready, world: live.New(o.Link.Ready), wake: make(chan struct{}, 1), calls: make(chan func(), 256)}
 	a.world.Now = o.Clock
 	a.notes.now = o.Now
-	a.pen = pensIn(o.Kept)
-	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
-	defer a.detach()            // when nothing writes it any more
-	defer a.pen.drafts.Unsign() // when nothing of it is on its way any more
+	a.out = newOutbox(a)
+	a.where = whereabouts.In(o.Kept, desk{a}, o.Now)
+	defer a.where.Close() // when nothing writes it any more
+	defer a.out.Close()   // when nothing of it is on its way any more
 	defer a.running.Wait()
 	defer cancel()
 	defer o.Crashed()
@@ -258,10 +254,10 @@ func Run(ctx context.Context, o Options) (*Sitting, error) {
 	}
 	a.begin()
 	a.readBranch()
-	a.cleanPictures()
-	a.here()
+	a.out.CleanPictures()
 	a.loop(notes)
-	a.lastDrafts()
+	a.land()
+	a.out.Last()
 	_ = a.markSeen(a.session)() // nobody is there any more to be told
 	a.showProgress(false)
 	a.front.close(a)
@@ -278,7 +274,7 @@ func (a *App) loop(notes <-chan live.Note) {
 	a.draw()
 	for !a.quit {
 		a.follow()
-		a.whereabouts()
+		a.where.Note(a.whereabouts())
 		var sized <-chan time.Time
 		if resized != nil {
 			sized = resized.C
@@ -312,8 +308,8 @@ func (a *App) loop(notes <-chan live.Note) {
 			call()
 			a.noteChanges()
 			a.soon()
-		case <-a.keeping.due.C:
-			a.saveDrafts()
+		case <-a.out.Due():
+			a.out.Save()
 		case <-a.slack.due.C:
 			a.freeSlack()
 		case <-a.frameDue.C:
@@ -328,6 +324,12 @@ func stopped() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
 	return t
+}
+
+// noteChanges sees what was written. It is called after each event.
+func (a *App) noteChanges() {
+	a.out.ReadSent(a.writingIn())
+	a.out.NoteChanges()
 }
 
 // drain takes what else the daemon has told, a frame's worth at most, so that many
@@ -355,14 +357,7 @@ func (a *App) soon() {
 // do runs something that takes time beside the loop. done is called in the loop with
 // what came of it.
 func do[T any](a *App, work func(ctx context.Context) (T, error), done func(T, error)) {
-	of := a.commanded
-	a.running.Go(func() {
-		if a.o.Crashed != nil {
-			defer a.o.Crashed()
-		}
-		v, err := work(a.ctx)
-		a.later(func() { a.within(of, func() { done(v, err) }) })
-	})
+	beside.Do(desk{a}, work, done)
 }
 
 // later calls a function in the loop; it is for what runs beside it.
@@ -398,7 +393,7 @@ func (a *App) note(n live.Note) {
 	case n.Waits != nil:
 		a.world.Wait(n.Waits)
 		for _, s := range []*session{a.session, a.side} {
-			if s != nil && s.bot == n.Waits.Bot && s.loaded {
+			if s != nil && s.bot == n.Waits.Bot && s.story.IsLoaded() {
 				s.waits(a)
 			}
 		}
@@ -422,7 +417,7 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 	}
 	if a.loadedAll && ready.Store.Identity != before {
 		a.notes.say("the daemon has another store now; what was shown is not in it")
-		a.saveDrafts()
+		a.out.Save()
 		a.session, a.side, a.panel, a.o.Bot = nil, nil, nil, ""
 		a.start, a.loadedAll = a.newStart(), false // what is opened is chosen again
 		a.spend, a.firsts.titles, a.firsts.asked, a.processes.of = spending{}, map[int64]string{}, map[int64]bool{}, nil
@@ -434,14 +429,14 @@ func (a *App) connected(ready *protocol.Ready, resumed bool) {
 
 // event takes one event of the daemon's.
 func (a *App) event(e *protocol.Event) {
-	a.flown(e)
+	a.out.Hear(e)
 	b := a.world.Apply(e)
 	if b != nil && b.Stale && e.Durable {
 		a.reread(b.Record.Name)
 	}
 	for _, s := range []*session{a.session, a.side} {
 		if s != nil && e.Bot == s.bot {
-			s.event(a, e)
+			s.event(e)
 		}
 	}
 	for _, hear := range a.hear {

@@ -2,7 +2,6 @@ package screen
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/outbox"
 	"agent/protocol"
 )
 
@@ -59,26 +58,18 @@ func (a *App) bang() {
 	ctx, stop := context.WithCancel(a.ctx)
 	sh := &shell{command: words, send: strings.HasPrefix(typed, "!!"), tr: tr, cell: tr.Shell(words), stop: stop}
 	a.shell = sh
-	request := "run_" + rand.Text()
-	unbegun := a.pen.drafts.Unbegun(request)
-	f := a.takeOff(&flight{key: c.keptAs, m: messageOf(c.Editor().Draft()), stage: begins, way: pen.OnWay{Request: request, Begins: unbegun}})
-	c.Editor().Sent()
+	f, begin := a.out.Run(&c.Box)
 	if s != nil {
 		s.up = 0
 	}
-	keep := a.keeper(f.key)
 	do(a, func(context.Context) (string, error) {
-		if err := a.pen.drafts.MarkUnbegun(unbegun); err != nil {
-			return a.runShell(ctx, sh, dir, "") // the disk is full: it runs all the same
-		}
+		unbegun := begin()
 		defer os.Remove(unbegun)
-		keep()
-		instant("running")
+		outbox.Instant("running")
 		return a.runShell(ctx, sh, dir, unbegun)
 	}, func(how string, err error) {
 		stop()
-		a.landed(f)
-		a.keepSoon(f.key)
+		a.out.Over(f)
 		sh.ended = true
 		sh.show()
 		tr.ShellEnded(sh.cell, how)
@@ -111,7 +102,7 @@ func (a *App) offerOutput(s *session, c *composer, sh *shell) {
 		c.offer = sh
 		return
 	}
-	a.post(s, messageOf(edit.Draft{Parts: []edit.Part{{Text: sh.report()}}}), delivery{})
+	a.out.Post(&c.Box, outbox.Of(edit.Draft{Parts: []edit.Part{{Text: sh.report()}}}), false)
 }
 
 // takeOffer puts a command's output into the message. It reports whether there was one.

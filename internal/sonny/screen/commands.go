@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/mention"
+	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/text"
 	"agent/internal/sonny/skill"
 	"agent/protocol"
@@ -157,9 +158,12 @@ type commandLine struct {
 func (a *App) runCommand() {
 	c := a.composing()
 	n := c.Editor().Changes()
-	c.running = true // it may take the composer off the screen
+	c.Runs(true) // it may take the composer off the screen
 	a.commanded = &commandLine{c, c.Text()}
-	defer func() { c.running, a.commanded = false, nil }()
+	defer func() {
+		c.Runs(false)
+		a.commanded = nil
+	}()
 	if a.command(strings.TrimPrefix(c.Text(), "/")) && c.Editor().Changes() == n {
 		c.Editor().Sent()
 	}
@@ -244,10 +248,8 @@ func (a *App) runCustom(c *composer, own skill.Command, args string) {
 				a.send(delivery{})
 				return
 			}
-			m := textMessage(text)
-			m.draft = typed
-			a.gone(c, m)
-			a.post(a.at(), textMessage(text), delivery{})
+			a.gone(c, outbox.Of(typed))
+			a.out.Post(&c.Box, outbox.Text(text), false)
 		}
 	})
 }

@@ -97,7 +97,7 @@ func (a *App) waited(s *session) {
 // meanwhile the place waits for its end and the gates go alone.
 func (a *App) configureNow(s *session, change *protocol.Configure, to string) {
 	change.Bot, change.BotID = s.bot, s.id
-	s.confines.next(func() { a.sendConfinement(s, change, to) })
+	s.confines.Next(func() { a.sendConfinement(s, change, to) })
 }
 
 func (a *App) sendConfinement(s *session, change *protocol.Configure, to string) {
@@ -109,7 +109,7 @@ func (a *App) sendConfinement(s *session, change *protocol.Configure, to string)
 		return record, err
 	},
 		func(record *protocol.Bot, err error) {
-			if s.confines.done(); !s.confines.busy {
+			if s.confines.Done(); !s.confines.Busy() {
 				s.stepped = ""
 			}
 			switch gates, gated := change.Gates.Get(); {

@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/figures"
 	"agent/internal/sonny/screen/lists"
+	"agent/internal/sonny/screen/story"
 	"agent/internal/sonny/usage"
 	"agent/protocol"
 )
@@ -75,7 +76,7 @@ func (p *contextPanel) read(a *App, b *live.Bot) {
 // countHistory counts items, the newest first, until they make up so many bytes. It
 // reports whether that was all.
 func countHistory(ctx context.Context, a *App, bot string, into *usage.Contents, most int64) (whole bool, err error) {
-	ask := &protocol.HistoryNodes{Bot: bot, Limit: protocol.Set(int64(loadNodes))}
+	ask := &protocol.HistoryNodes{Bot: bot, Limit: protocol.Set(int64(story.PartNodes))}
 	for range contextPages {
 		var page protocol.NodePage
 		if err := a.client().Do(ctx, protocol.OpHistoryNodes, ask, &page); err != nil {
@@ -85,7 +86,7 @@ func countHistory(ctx context.Context, a *App, bot string, into *usage.Contents,
 		for _, n := range page.Nodes {
 			ids = append(ids, n.Node)
 		}
-		items, err := readItems(ctx, a, bot, ids)
+		items, err := story.Of(a.client(), bot).Items(ctx, ids)
 		if err != nil {
 			return false, err
 		}

@@ -214,7 +214,7 @@ func (p *copyPanel) searchKey(a *App, k term.Key) {
 				return
 			}
 		}
-		a.notes.say("nowhere: " + cells.OneLine(words))
+		a.notes.say(p.s.nowhere(words))
 	default:
 		p.field.Key(a.o.Keys, k.Name, k.Text)
 	}

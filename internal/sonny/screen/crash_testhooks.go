@@ -5,9 +5,6 @@ package screen
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
-	"syscall"
 
 	"agent/protocol"
 )
@@ -31,14 +28,4 @@ func (a *App) crashCommand(how string) error {
 		panic("all that was said: " + how)
 	}
 	return nil
-}
-
-// instant ends Sonny as kill -9 does, where the file that SONNY_KILL_AT names holds the
-// name of the place.
-func instant(name string) {
-	at, err := os.ReadFile(os.Getenv("SONNY_KILL_AT"))
-	if err == nil && strings.TrimSpace(string(at)) == name {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
 }

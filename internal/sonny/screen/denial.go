@@ -20,7 +20,7 @@ type denial struct {
 // denied is the newest denial of the bot on screen; nil for none that is not dealt with.
 func (a *App) denied() asking {
 	s := a.session
-	if !s.loaded {
+	if !s.story.IsLoaded() {
 		return nil
 	}
 	d := s.tr.Denied(func(d cells.Denial) bool {
@@ -106,6 +106,6 @@ func (a *App) overturn(q *denial) {
 				a.notes.fail(err)
 				return
 			}
-			a.queueText(s, q.Message())
+			a.out.Queue(&s.compose.Box, q.Message())
 		})
 }

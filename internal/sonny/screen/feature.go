@@ -67,7 +67,7 @@ func features() []feature {
 		notifying,
 		startCommands,
 		historyKeys,
-		draftKeys,
+		stashKeys,
 		pasteKeys,
 		pictureKeys,
 		queueKeys,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/lead"
-	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/outbox"
 	"agent/protocol"
 )
 
@@ -147,24 +147,18 @@ func (a *App) sideChat(question string) error {
 		return !slices.Contains(record.Tools, t) || record.Allowed != nil && !slices.Contains(*record.Allowed, t)
 	})
 	keep, back := func() {}, func() {}
-	request := requestID()
+	var f *outbox.Flight
 	if question != "" {
-		typed := textMessage("/side " + question)
-		f := a.takeOff(&flight{key: s.compose.keptAs, m: typed, stage: begins, way: pen.OnWay{Request: request, Bot: name}})
-		keep = a.keeper(f.key)
-		back = func() {
-			a.landed(f)
-			a.putBack(f.key, typed)
-			a.keepSoon(f.key)
-		}
+		f = a.out.ForFork(&s.compose.Box, "/side "+question, name)
+		keep, back = a.out.Keeper(f), func() { a.out.Back(f) }
 	}
 	a.makeFork(s, &protocol.Fork{Source: s.bot, Bot: name, Allow: allow}, "", keep, func(b *protocol.Bot) {
-		instant("forked")
+		outbox.Instant("forked")
 		a.openSide(b.Name, b.ID)
 		switch at := a.at(); {
 		case question == "":
 		case at != nil && at.id == b.ID:
-			a.queueAs(at, request, question)
+			a.out.ToFork(f, &at.compose.Box, question)
 		default:
 			back()
 		}

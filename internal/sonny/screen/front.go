@@ -92,6 +92,6 @@ func (a *App) nextSecond() time.Time {
 // over tells which turns of a session have ended with everything of them on screen.
 func (s *session) over(a *App) func(turn int64) bool {
 	b := a.botAt(s)
-	whole := len(s.pending) == 0 && !s.asking
+	whole := s.story.IsSettled()
 	return func(turn int64) bool { return whole && (b == nil || b.Turn != turn) }
 }

@@ -32,7 +32,8 @@ func (a *App) seeGone() {
 		}
 		if b := a.world.Bot(s.bot); b == nil || b.Record.ID != 0 && b.Record.ID != s.id {
 			s.gone = true
-			s.after, s.afterWords, s.stepped, s.pending = nil, "", "", nil
+			s.after, s.afterWords, s.stepped = nil, "", ""
+			s.story.Forget()
 			a.answers.refresh(a)
 			a.notes.fail(goneError(s))
 		}
@@ -114,15 +115,4 @@ func (a *App) openGone(s *session) {
 			return true
 		}},
 	}
-}
-
-// heir is what was written for a session that is gone, for the lead that comes after it.
-func (a *App) heir(c *composer) {
-	k := a.kept(&a.session.compose).Settled()
-	draft := k.Draft
-	for _, held := range k.Held {
-		draft = held.After(draft)
-	}
-	c.stash.Restore(k.Stash)
-	c.Editor().SetDraft(draft)
 }

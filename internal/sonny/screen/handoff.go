@@ -6,6 +6,7 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
+	"agent/internal/sonny/screen/outbox"
 	"agent/protocol"
 )
 
@@ -70,7 +71,7 @@ func (a *App) handoff(goal string) error {
 	if s == nil || goal == "" {
 		return protocol.Fail(protocol.UsageError, "/handoff GOAL: say what the new lead is to reach")
 	}
-	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: briefFor(goal), Delivery: protocol.Queue}
+	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: outbox.NewRequest(), Prompt: briefFor(goal), Delivery: protocol.Queue}
 	a.awaitTurn(s.bot, req.RequestID, func(a *App, d *protocol.TurnFinished) {
 		if d.Status != protocol.StatusCompleted {
 			a.notes.say("no brief came; nothing was handed on")
@@ -78,11 +79,11 @@ func (a *App) handoff(goal string) error {
 		}
 		a.brief(s.bot, goal)
 	})
-	typed := textMessage("/handoff " + goal)
-	a.giveFor(typed, req, func(err error) {
+	typed := outbox.Text("/handoff " + goal)
+	a.out.GiveFor(typed, req, func(err error) {
 		if err != nil {
 			a.notes.fail(err)
-			a.giveBack(s, typed)
+			a.out.GiveBack(&s.compose.Box, typed)
 		}
 	})
 	a.notes.say("asked for a brief; it opens here for editing when it is written")
@@ -134,14 +135,14 @@ func (a *App) compact(hint string) error {
 		return protocol.Fail("failed", "a turn runs; /compact is for a bot at rest")
 	}
 	record := &b.Record
-	typed := textMessage(strings.TrimSpace("/compact " + hint))
+	typed := outbox.Text(strings.TrimSpace("/compact " + hint))
 	if hint == "" {
 		hint = "Go on; the older part of this conversation was summarized to make room."
 	}
 	if record.CompactionInstructions == nil {
 		return protocol.Fail("failed", "this bot was made with compaction off and cannot summarize; /handoff takes its work to a fresh one")
 	}
-	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: requestID(), Prompt: hint, Delivery: protocol.Queue}
+	req := &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: outbox.NewRequest(), Prompt: hint, Delivery: protocol.Queue}
 	kept := s.kept
 	kept.Store, kept.BotID, kept.Bot = a.ready.Store.Identity, s.id, s.bot
 	after := b.EndedOf
@@ -149,10 +150,9 @@ func (a *App) compact(hint string) error {
 	refused := func(err error) {
 		a.uncompact(s)
 		a.notes.fail(err)
-		a.giveBack(s, typed)
 	}
-	f := a.takeOffTo(s, req.RequestID, typed, false)
-	keep := a.keeper(f.key)
+	f := a.out.Before(&s.compose.Box, req.RequestID, typed)
+	keep := a.out.Keeper(f)
 	do(a, func(ctx context.Context) (struct{}, error) {
 		keep()
 		now, err := a.client().Inspect(ctx, s.bot) // the record here may be older
@@ -172,13 +172,14 @@ func (a *App) compact(hint string) error {
 		return struct{}{}, err
 	}, func(_ struct{}, err error) {
 		if err != nil {
-			a.landed(f)
 			refused(err)
+			a.out.Back(f)
 			return
 		}
-		a.giveFor(typed, req, func(err error) {
+		a.out.GiveFor(typed, req, func(err error) {
 			if err != nil {
 				refused(err)
+				a.out.GiveBack(&s.compose.Box, typed)
 			}
 		})
 	})
@@ -214,8 +215,8 @@ const (
 // be a small part of one in bytes. Where not all of it is known the daemon's stays.
 func (s *session) compactSoon() protocol.Settings {
 	low := protocol.Settings{CompactAt: protocol.Set(int64(soonAt)), CompactKeep: protocol.Set(int64(soonKeep))}
-	if s.whole {
-		low.ContextItems = protocol.Set(int64(max(leastRoom, 2*len(s.nodes))))
+	if s.story.IsWhole() {
+		low.ContextItems = protocol.Set(int64(max(leastRoom, 2*s.story.Items())))
 	}
 	return low
 }

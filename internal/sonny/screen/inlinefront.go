@@ -46,7 +46,7 @@ func (f *inlineFront) finished(a *App) (out []text.Line) {
 	if s == nil {
 		return append(out, f.summaryRows(a)...)
 	}
-	if !s.loaded {
+	if !s.story.IsLoaded() {
 		return out
 	}
 	look := s.look
@@ -60,6 +60,7 @@ func (f *inlineFront) finished(a *App) (out []text.Line) {
 		}
 		out = append(out, p.Lines(look)...)
 	}
+	s.story.Printed(look)
 	return append(out, f.question(a)...)
 }
 
@@ -152,7 +153,7 @@ func (f *inlineFront) region(a *App) *term.Frame {
 // open is what streams and what runs.
 func (f *inlineFront) open(a *App) []text.Line {
 	s := a.session
-	if !s.loaded {
+	if !s.story.IsLoaded() {
 		return []text.Line{text.Of(text.Dim, "loading…")}
 	}
 	look := s.look

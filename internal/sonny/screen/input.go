@@ -164,8 +164,8 @@ func (a *App) esc() {
 	case a.shell != nil && !a.shell.ended:
 		a.shell.stop()
 		a.shut = now
-	case s != nil && s.editing != nil:
-		a.unedited(s)
+	case s != nil && a.changing():
+		a.out.Unchanged(&s.compose.Box)
 		a.shut = now
 	case a.inSide:
 		a.closeSide()

@@ -14,7 +14,7 @@ var lostFolder = feature{opened: func(a *App, s *session) { s.tellLost(a) }}
 
 // tellLost looks once, when both the transcript and what the book has are here.
 func (s *session) tellLost(a *App) {
-	if s.looked || !s.loaded || s.kept.BotID == 0 {
+	if s.looked || !s.story.IsLoaded() || s.kept.BotID == 0 {
 		return
 	}
 	s.looked = true

@@ -40,6 +40,8 @@ func (a *App) toMessage(after bool) {
 	}
 	next := s.tr.Near(s.mark.cell, after)
 	switch {
+	case next != nil && next.Kind == cells.Folded:
+		s.story.Unfold(next, func() { a.toMessage(after) })
 	case next != nil:
 		s.mark.cell = next
 		s.reveal(a, s.tr.Find(s.look, next), 1)
@@ -207,6 +209,15 @@ func (s *session) selection() string {
 		}
 	}
 	return text.Copied(lines)
+}
+
+// with are the rows from one up to another with those that are selected: they are there
+// to be copied, however many they are.
+func (m *pointer) with(from, to int) (first, last int) {
+	if m.from == nil {
+		return from, to
+	}
+	return min(from, m.from.row, m.to.row), max(to, m.from.row+1, m.to.row+1)
 }
 
 // below is the mark of a view that does not follow the end.

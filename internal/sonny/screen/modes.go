@@ -2,7 +2,6 @@ package screen
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"os"
 	"strings"
@@ -10,8 +9,8 @@ import (
 
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/memory"
-	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/outbox"
 	"agent/protocol"
 )
 
@@ -161,7 +160,7 @@ func (a *App) startTyped() {
 		a.notes.say("a task is a lead's; the first message makes one")
 		return
 	}
-	m := messageOf(c.Editor().Draft())
+	m := outbox.Of(c.Editor().Draft())
 	a.gone(c, m)
 	if err := a.startTask(a.taskName(words), words, "&"+words); err != nil {
 		a.notes.fail(err)
@@ -185,13 +184,8 @@ func (a *App) startTask(bot, brief, typed string) error {
 	}
 	s := a.session
 	by, label := s.bot, strings.TrimPrefix(bot, a.project()+".")
-	f := a.takeOff(&flight{key: s.compose.keptAs, m: textMessage(typed), stage: begins, way: pen.OnWay{
-		Request: "task_" + rand.Text(), Bot: bot, Makes: true,
-	}})
-	over := func() {
-		a.landed(f)
-		a.keepSoon(f.key)
-	}
+	f := a.out.ForTask(&s.compose.Box, typed, bot)
+	over := func() { a.out.Over(f) }
 	back := func() {
 		a.taskBack(s, typed)
 		over()
@@ -200,10 +194,10 @@ func (a *App) startTask(bot, brief, typed string) error {
 		a.notes.fail(err)
 		back()
 	}
-	keep := a.keeper(f.key)
+	keep := a.out.Keeper(f)
 	do(a, func(ctx context.Context) (*TaskPlan, error) {
 		keep()
-		instant("planning")
+		outbox.Instant("planning")
 		return a.o.PlanTask(ctx, by, label, brief)
 	},
 		func(plan *TaskPlan, err error) {
@@ -228,7 +222,7 @@ func (a *App) taskBack(s *session, typed string) {
 	s = a.nowOf(s)
 	e := s.compose.Editor()
 	if !a.shows(s) || !e.Empty() {
-		a.giveBack(s, textMessage(typed))
+		a.out.GiveBack(&s.compose.Box, outbox.Text(typed))
 		return
 	}
 	retype(e, typed)
@@ -238,7 +232,7 @@ func (a *App) carryOut(plan *TaskPlan, over func(), failed func(error)) {
 	a.notes.say("starting " + plan.Bot + "…")
 	do(a, func(ctx context.Context) (struct{}, error) {
 		err := plan.Do(ctx)
-		instant("started")
+		outbox.Instant("started")
 		return struct{}{}, err
 	},
 		func(_ struct{}, err error) {

@@ -9,6 +9,7 @@ import (
 	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/notify"
+	"agent/internal/sonny/screen/whereabouts"
 	"agent/protocol"
 )
 
@@ -81,7 +82,7 @@ func (a *App) tell(n notify.Note) {
 		if content {
 			n = notify.WithContent(ctx, a.client(), n)
 		}
-		return others(kept, store)
+		return whereabouts.Others(kept, store)
 	},
 		func(list []panes.Record, err error) {
 			if err != nil {
@@ -153,4 +154,28 @@ func (a *App) deliver(n notify.Note) {
 // after calls a function in the loop when a time has passed, unless the screen ended.
 func (a *App) after(d time.Duration, call func()) {
 	time.AfterFunc(d, func() { a.later(call) })
+}
+
+// whereabouts is where this screen is, for other programs.
+func (a *App) whereabouts() whereabouts.State {
+	s := whereabouts.State{Store: a.ready.Store.Identity, Tells: a.telling.focus != nil, Focused: a.telling.focusAt, Key: a.lastKey}
+	if a.session != nil {
+		s.BotID = a.session.id
+	}
+	return s
+}
+
+// lookedLater reports whether one of other screens has a bot or whose task it is, and had
+// the person later than this one. "" is every bot.
+func (a *App) lookedLater(others []panes.Record, bot string) bool {
+	mine := a.where.Looked()
+	return slices.ContainsFunc(others, func(r panes.Record) bool {
+		return r.Looked.After(mine) && (bot == "" || a.isOn(r, bot))
+	})
+}
+
+// isOn reports whether a screen shows a bot, or one whose task it is.
+func (a *App) isOn(r panes.Record, bot string) bool {
+	on, b := a.world.ByID(r.BotID), a.world.Bot(bot)
+	return on != nil && b != nil && (r.BotID == b.Record.ID || slices.Contains(a.tasksOf(on), b))
 }

@@ -152,7 +152,7 @@ func (q *stop) pick(a *App, n int, _ string) {
 	case n == 1:
 		a.setRow(lead.Manual)
 	case n == 2 && s != nil && s.bot == q.Bot:
-		a.queueText(s, "Continue.")
+		a.out.Queue(&s.compose.Box, "Continue.")
 	}
 }
 

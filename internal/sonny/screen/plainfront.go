@@ -126,7 +126,7 @@ func (f *plainFront) saySession(a *App) {
 		return
 	}
 	b := a.bot()
-	if s == f.session || !s.loaded || b == nil || b.Record.Model == "" {
+	if s == f.session || !s.story.IsLoaded() || b == nil || b.Record.Model == "" {
 		return
 	}
 	name := a.called(s)
@@ -209,6 +209,7 @@ func (f *plainFront) sayPieces(a *App) {
 		}
 		f.con.Print(plain.Piece(s.bot, p)...)
 	}
+	s.story.Printed(s.look)
 }
 
 // echoed reports whether a message stands on the screen already, as it was typed.

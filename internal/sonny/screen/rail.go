@@ -59,7 +59,7 @@ func (a *App) railNow() roster.Shown {
 		return roster.Shown{}
 	}
 	now := roster.Shown{Bot: s.bot, Name: a.called(s)}
-	if s.whole && len(s.about) > 0 {
+	if s.story.IsWhole() && s.story.Turns() > 0 {
 		now.Turns = s.turnWords()
 	}
 	return now

@@ -20,7 +20,9 @@ var readerCommands = feature{
 type readerPanel struct {
 	s      *session
 	top    int
-	placed bool // top was set
+	placed bool        // top was set
+	cell   *cells.Cell // at the top in the newest frame, and the row at which it began
+	row    int
 	h      int
 	field  *edit.Field // what is searched for, being written; nil otherwise
 	find   *regexp.Regexp
@@ -52,10 +54,11 @@ func (p *readerPanel) view(a *App, c term.Canvas) {
 	if !p.placed {
 		p.top, p.placed = total, true
 	}
-	p.top = max(0, min(p.top, total-p.h))
-	if p.top == 0 && !p.s.whole {
-		p.older(a, l)
+	p.hold(l, total)
+	if p.top == 0 && !p.s.story.IsWhole() {
+		p.s.story.LoadOlder()
 	}
+	p.s.story.Around(l, p.top, p.top+p.h)
 	right := fmt.Sprintf("%d–%d of %d", min(p.top+1, total), min(p.top+p.h, total), total)
 	c.Put(0, 0, text.Titled("reader  "+cells.OneLine(a.called(p.s)), right, w), w)
 	for i, r := range p.s.tr.Rows(l, p.top, p.top+p.h) {
@@ -73,14 +76,16 @@ func (p *readerPanel) view(a *App, c term.Canvas) {
 	}
 }
 
-// older loads what is before, and keeps the row at the top where it is.
-func (p *readerPanel) older(a *App, l cells.Look) {
-	if p.s.older {
-		return
+// hold keeps the cell at the top where it was, whatever came before it, but for what the
+// person scrolled since.
+func (p *readerPanel) hold(l cells.Look, total int) {
+	if p.cell != nil {
+		if row := p.s.tr.Find(l, p.cell); row >= 0 {
+			p.top += row - p.row
+		}
 	}
-	had := p.s.tr.Height(l)
-	p.s.loadOlder(a)
-	p.s.grew = func() { p.top += p.s.tr.Height(l) - had }
+	p.top = max(0, min(p.top, total-p.h))
+	p.cell, p.row = p.s.tr.CellAt(l, p.top)
 }
 
 func (p *readerPanel) key(a *App, k term.Key) bool {
@@ -131,6 +136,14 @@ func (p *readerPanel) fieldKey(a *App, k term.Key) {
 	}
 }
 
+// nowhere says that words are not in what is here of a transcript.
+func (s *session) nowhere(words string) string {
+	if s.story.IsWhole() && !s.tr.Folds() {
+		return "nowhere: " + cells.OneLine(words)
+	}
+	return "nowhere in what is loaded: " + cells.OneLine(words) + "; /search looks in all of it"
+}
+
 // next goes to the next row, or the one before, that holds what is searched for; past
 // an end it begins at the other.
 func (p *readerPanel) next(a *App, by int) {
@@ -146,5 +159,5 @@ func (p *readerPanel) next(a *App, by int) {
 			return
 		}
 	}
-	a.notes.say("nowhere: " + cells.OneLine(p.words))
+	a.notes.say(p.s.nowhere(p.words))
 }

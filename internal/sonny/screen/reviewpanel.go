@@ -2,6 +2,7 @@ package screen
 
 import (
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/review"
 	"agent/internal/sonny/screen/term"
 	"agent/protocol"
@@ -70,9 +71,9 @@ func (p *reviewPanel) send(a *App) {
 		a.notes.fail(noBot(p.Chosen().Bot))
 		return
 	}
-	req := &protocol.Submit{Bot: bot.Record.Name, BotID: bot.Record.ID, RequestID: requestID(), Prompt: p.Message(), Delivery: protocol.Queue}
+	req := &protocol.Submit{Bot: bot.Record.Name, BotID: bot.Record.ID, RequestID: outbox.NewRequest(), Prompt: p.Message(), Delivery: protocol.Queue}
 	p.sending = true
-	a.give(req, func(err error) {
+	a.out.Give(req, func(err error) {
 		p.sending = false
 		if err != nil {
 			a.notes.fail(err)

@@ -99,7 +99,7 @@ func (a *App) nextRow() {
 		row = s.stepped
 	}
 	a.setRow(row.Next())
-	if s != nil && s.confines.busy {
+	if s != nil && s.confines.Busy() {
 		s.stepped = row.Next()
 	}
 }

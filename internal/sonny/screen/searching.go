@@ -10,6 +10,7 @@ import (
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/human"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/story"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 )
@@ -68,8 +69,10 @@ func (p *searchPanel) hints() []string {
 // read takes the history a part at a time into the search.
 func (p *searchPanel) read(a *App) {
 	from := p.next
-	do(a, func(ctx context.Context) (*loadedPart, error) { return readPart(ctx, a, p.s.bot, from, loadNodes) },
-		func(part *loadedPart, err error) {
+	do(a, func(ctx context.Context) (*story.Part, error) {
+		return story.Of(a.client(), p.s.bot).Part(ctx, from, story.PartNodes)
+	},
+		func(part *story.Part, err error) {
 			if a.panel != panel(p) {
 				return
 			}
@@ -78,7 +81,7 @@ func (p *searchPanel) read(a *App) {
 				a.notes.fail(err)
 				return
 			}
-			p.take(a, part)
+			p.take(part)
 			p.find()
 			if !p.ended && !p.cut {
 				p.read(a)
@@ -88,11 +91,11 @@ func (p *searchPanel) read(a *App) {
 }
 
 // take adds a part, the newest cell first.
-func (p *searchPanel) take(a *App, part *loadedPart) {
-	old := newSession(a, p.s.bot, p.s.id)
-	old.fill(old.tr, part)
-	for i := old.tr.Len() - 1; i >= 0; i-- {
-		c := old.tr.At(i)
+func (p *searchPanel) take(part *story.Part) {
+	old := p.s.tr.Like()
+	part.Show(old, func(int64) bool { return true })
+	for i := old.Len() - 1; i >= 0; i-- {
+		c := old.At(i)
 		words := c.Words()
 		if p.bytes += len(words); p.bytes > maxSearched {
 			p.cut = true
@@ -100,11 +103,8 @@ func (p *searchPanel) take(a *App, part *loadedPart) {
 		}
 		p.all = append(p.all, searched{kind: c.Kind, node: c.Node, words: words})
 	}
-	if part.next == nil || len(part.nodes) == 0 {
-		p.ended = true
-		return
-	}
-	p.next = *part.next
+	next, more := part.Next()
+	p.next, p.ended = next, !more
 }
 
 // find looks through what is here.
@@ -248,9 +248,13 @@ func (p *searchPanel) arrive(a *App) {
 		return
 	}
 	s := p.s
-	if oldest := s.tr.Oldest(); oldest > p.going && !s.whole {
-		s.grew = func() { p.arrive(a) }
-		s.loadOlder(a)
+	if oldest := s.tr.Oldest(); oldest > p.going && !s.story.IsWhole() {
+		s.story.WhenGrown(func() { p.arrive(a) })
+		s.story.LoadOlder()
+		return
+	}
+	if c := s.tr.FoldedAt(p.going); c != nil {
+		s.story.Unfold(c, func() { p.arrive(a) })
 		return
 	}
 	words := p.all[p.hits[max(p.at, 0)]]

@@ -12,6 +12,7 @@ import (
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/outbox"
 	"agent/protocol"
 )
 
@@ -131,7 +132,7 @@ var initMessage string
 func (a *App) initCommand(string) error {
 	words := strings.TrimSpace(initMessage)
 	if s := a.at(); s != nil {
-		a.post(s, textMessage(words), delivery{queue: true})
+		a.out.Post(&s.compose.Box, outbox.Text(words), true)
 		return nil
 	}
 	a.composing().Set(words)

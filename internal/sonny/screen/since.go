@@ -33,7 +33,7 @@ type happened struct {
 
 // tellSince shows the line, when both the transcript and what the book has are here.
 func (s *session) tellSince(a *App) {
-	if s.seen == nil || s.seen.told || !s.loaded {
+	if s.seen == nil || s.seen.told || !s.story.IsLoaded() {
 		return
 	}
 	s.seen.told = true
@@ -156,7 +156,7 @@ func (a *App) overUpTo(s *session) int64 {
 	if b == nil {
 		return 0
 	}
-	upTo := max(s.newest, b.EndedOf)
+	upTo := max(s.story.Newest(), b.EndedOf)
 	if b.Turn != 0 {
 		upTo = min(upTo, b.Turn-1)
 	}
@@ -169,7 +169,7 @@ func (a *App) overUpTo(s *session) int64 {
 // markSeen notes in the book that a session was on screen until now. It waits for the
 // book, and is for the screen's end and for what runs beside the loop.
 func (a *App) markSeen(s *session) func() error {
-	if s == nil || !s.loaded || s.seen == nil {
+	if s == nil || !s.story.IsLoaded() || s.seen == nil {
 		return func() error { return nil }
 	}
 	now, upTo, store := a.o.Now(), a.overUpTo(s), a.ready.Store.Identity

@@ -11,9 +11,9 @@ import (
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
-	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/keys"
+	"agent/internal/sonny/screen/story"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -50,7 +50,7 @@ func loaded(items, lines int) *App {
 	}
 	a.notes.now = time.Now
 	a.spend.reading, a.firsts.reading = true, true // there is no daemon to be asked
-	a.keeping = keeping{due: stopped(), kept: map[string]pen.Kept{}, failed: map[string]bool{}}
+	a.out = newOutbox(a)
 	a.assemble()
 	folder := "/src/demo"
 	for i := range 9 {
@@ -61,7 +61,7 @@ func loaded(items, lines int) *App {
 		a.world.Page([]protocol.Bot{{ID: int64(i + 1), Name: name, Workspace: &folder, Status: "idle"}})
 	}
 	s := newSession(a, "demo.lead", 1)
-	s.loaded, s.whole = true, true
+	s.story.Fill(&story.Part{})
 	a.session = s
 	for i := range items {
 		text, _ := json.Marshal(map[string]any{"role": []string{"user", "assistant"}[i%2], "text": fmt.Sprintf("item %d with a few words and `code`", i)})

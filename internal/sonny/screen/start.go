@@ -5,19 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"agent/internal/sonny/fault"
-	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/pen"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
 	"agent/protocol"
@@ -47,33 +46,13 @@ type startScreen struct {
 func (a *App) begin() {
 	a.start = a.newStart()
 	a.start.asked = a.o.Fresh
-	type kept struct {
-		found map[string]pen.Kept
-		hand  string
-	}
-	keys := []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
-	do(a, func(context.Context) (kept, error) {
-		k := kept{found: map[string]pen.Kept{}}
-		_, _ = panes.All(a.o.Kept, "") // which removes those of screens that were killed
-		var failed error
-		k.hand, failed = a.pen.drafts.Sign()
-		for _, key := range keys {
-			written, marks, err := a.pen.drafts.Left(key)
-			if failed = errors.Join(failed, err); !written.Empty() {
-				written.Took = append(written.Took, marks...)
-				k.found[key] = written
-			}
-		}
-		return k, failed
-	}, func(k kept, err error) {
-		if err != nil {
-			a.cannotKeep("the draft", err)
-		}
-		a.keeping.hand = k.hand
-		maps.Copy(a.keeping.kept, k.found)
-		a.startsRead = true
-		a.choose()
-	})
+	a.where.Sweep()
+	a.out.Begin(a.starts(), a.choose)
+}
+
+// starts are the keys of what is written on the folder's start screens.
+func (a *App) starts() []string {
+	return []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)}
 }
 
 // newStart is a start screen of which nothing is filled in.
@@ -84,7 +63,7 @@ func (a *App) newStart() *startScreen {
 // choose opens the folder's newest lead, or fills the start screen in, when all that it
 // goes by is known. What was written before goes to the bot that is opened.
 func (a *App) choose() {
-	if a.session != nil || !a.loadedAll || !a.startsRead {
+	if a.session != nil || !a.loadedAll || !a.out.Begun() {
 		return
 	}
 	due := a.start.due
@@ -136,7 +115,7 @@ func (a *App) openLead(page *lead.Page) bool {
 		}
 	}
 	a.openWith(leads[0].Name, leads[0].ID, pen.OfFolder(a.o.Folder.Path))
-	if _, waits := a.keeping.kept[beside]; waits {
+	if a.out.Waits(beside) {
 		a.notes.say("what you wrote for a new lead is kept; " + "/new shows it")
 	}
 	return true
@@ -154,16 +133,7 @@ func (a *App) leadsHere(page *lead.Page) (list []*protocol.Bot) {
 
 // startFor is the start screen on which a message for a bot was written that is not
 // there yet; "" for none.
-func (a *App) startFor(bot string) string {
-	for _, key := range []string{pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)} {
-		for _, w := range append(a.ways(key), a.keeping.kept[key].Way...) {
-			if w.Bot == bot && w.Store == a.ready.Store.Identity {
-				return key
-			}
-		}
-	}
-	return ""
-}
+func (a *App) startFor(bot string) string { return a.out.WrittenFor(a.starts(), bot) }
 
 // heardOfBots has the start screen follow when bots come and go.
 func (a *App) heardOfBots(_ *live.Bot, e *protocol.Event) {
@@ -180,7 +150,7 @@ func (a *App) heardOfBots(_ *live.Bot, e *protocol.Event) {
 // one that Enter makes. What is open over the start screen is left alone until it closes.
 func (a *App) follow() {
 	st := a.start
-	if st == nil || !st.behind || st.making || st.lead == "" || a.panel != nil || st.compose.reading > 0 {
+	if st == nil || !st.behind || st.making || st.lead == "" || a.panel != nil || st.compose.Reading() {
 		return
 	}
 	st.behind = false
@@ -302,12 +272,12 @@ func (a *App) readParts(project string) {
 // openStart brings back what was written here before, and sends the command line's
 // message.
 func (a *App) openStart() {
-	if a.start.compose.keptAs == "" {
+	if !a.start.compose.Kept() {
 		own, other := pen.OfFolder(a.o.Folder.Path), pen.OfNewLead(a.o.Folder.Path)
 		if len(a.start.beside) > 0 {
-			a.loadDraft(&a.start.compose, other, "")
+			a.out.LoadStart(&a.start.compose.Box, other, "")
 		} else { // there is none that it could be beside
-			a.loadDraft(&a.start.compose, own, other)
+			a.out.LoadStart(&a.start.compose.Box, own, other)
 		}
 	}
 	a.readCommands()
@@ -338,7 +308,7 @@ func (st *startScreen) plan(a *App) *lead.Plan {
 // send makes the lead and gives it the message, by the settings as they are now and as
 // the screen shows them: where they have changed, it shows them first. What fails before
 // leaves no bot, and the message in the composer.
-func (st *startScreen) send(a *App, m message) {
+func (st *startScreen) send(a *App, m outbox.Message) {
 	if st.making {
 		return
 	}
@@ -349,7 +319,7 @@ func (st *startScreen) send(a *App, m message) {
 		}
 		return
 	}
-	a.saveDraft(&st.compose)
+	a.out.Leave(&st.compose.Box)
 	st.making, st.failed = true, nil
 	a.readSettings(func(changed bool, err error) {
 		st.making = false
@@ -365,9 +335,9 @@ func (st *startScreen) send(a *App, m message) {
 }
 
 // make makes the lead.
-func (st *startScreen) make(a *App, m message) {
+func (st *startScreen) make(a *App, m outbox.Message) {
 	if st.model == "" {
-		a.pickModel(m.prompt)
+		a.pickModel(m.Prompt())
 		return
 	}
 	was := st.lead
@@ -384,9 +354,8 @@ func (st *startScreen) make(a *App, m message) {
 		return
 	}
 	st.making, st.failed = true, nil
-	f := a.takeOff(&flight{key: st.compose.keptAs, m: m, way: pen.OnWay{Request: requestID(), Bot: p.Name}})
-	st.compose.Editor().Sent()
-	keep := a.keeper(f.key)
+	f := a.out.ForLead(&st.compose.Box, m, p.Name)
+	keep := a.out.Keeper(f)
 	do(a, func(ctx context.Context) (*protocol.Bot, error) {
 		keep()
 		text, _, err := a.o.Compose(p.Project)
@@ -400,9 +369,9 @@ func (st *startScreen) make(a *App, m message) {
 		}); err != nil {
 			return nil, err
 		}
-		instant("making")
+		outbox.Instant("making")
 		bot, err := p.Make(ctx, a.client())
-		instant("made")
+		outbox.Instant("made")
 		return bot, err
 	}, func(bot *protocol.Bot, err error) {
 		st.making = false
@@ -415,29 +384,24 @@ func (st *startScreen) make(a *App, m message) {
 }
 
 // notMade puts the message of a lead that was not made back.
-func (st *startScreen) notMade(a *App, f *flight, err error) {
-	a.landed(f)
-	a.putBack(f.key, f.m)
-	a.keepSoon(f.key)
+func (st *startScreen) notMade(a *App, f *outbox.Flight, err error) {
+	a.out.Back(f)
 	if st.failed = err; errors.Is(err, protocol.SandboxUnavailable) && a.start == st {
 		a.noSandbox(err)
 	}
 }
 
 // made opens the lead and hands it the message, with what was written since.
-func (st *startScreen) made(a *App, f *flight, p *lead.Plan, bot *protocol.Bot) {
+func (st *startScreen) made(a *App, f *outbox.Flight, p *lead.Plan, bot *protocol.Bot) {
 	a.world.Put(*bot)
-	a.told(f.m)
-	a.openWith(bot.Name, bot.ID, f.key)
+	a.told(f.Message())
+	a.openWith(bot.Name, bot.ID, f.Key())
 	s := a.session
-	f.key, f.way.BotID = s.compose.keptAs, bot.ID
-	s.first = &firstMessage{m: f.m, request: f.way.Request, model: p.Model}
-	s.compose.then = func() { s.compose.stash.Back(s.compose.Editor()) }
+	s.first = &firstMessage{m: f.Message(), request: f.Request(), model: p.Model}
 	if st.tr != nil {
 		s.tr.Prepend(st.tr)
 	}
-	s.up, s.mark = 0, pointer{}
-	a.submit(s, &protocol.Submit{Bot: s.bot, BotID: s.id, RequestID: f.way.Request, Delivery: protocol.Queue}, f.m, false)
+	a.out.ToLead(f, &s.compose.Box)
 }
 
 // nameAnew gives the lead another name where a bot has taken the one on screen since.
@@ -454,7 +418,7 @@ func (a *App) nameAnew() error {
 
 // firstMessage is the message that a lead was made for.
 type firstMessage struct {
-	m       message
+	m       outbox.Message
 	request string
 	model   string
 }
@@ -468,15 +432,11 @@ func (m *firstMessage) refused(a *App, s *session, code, detail string) {
 	}
 	why := fmt.Errorf("%s: %s: %s", m.model, code, detail)
 	key := a.startWithout(s)
-	f := a.takeOff(&flight{key: key, m: m.m, stage: leaving, way: pen.OnWay{Request: m.request, Bot: s.bot, BotID: s.id}})
-	keep := a.keeper(key)
-	do(a, func(context.Context) (struct{}, error) { keep(); return struct{}{}, nil }, func(struct{}, error) {
+	a.out.OfLead(&s.compose.Box, m.request, m.m, key, func(f *outbox.Flight) {
 		a.deleteBot(s.bot, func() {
-			instant("unmade")
-			a.landed(f)
+			outbox.Instant("unmade")
 			a.forgetSession(s.id)
-			a.putBack(key, m.m)
-			a.keepSoon(key)
+			a.out.Back(f)
 			if a.start != nil {
 				a.start.failed = why
 			}
@@ -500,7 +460,7 @@ func (a *App) startWithout(s *session) string {
 func (st *startScreen) view(a *App, c term.Canvas) {
 	w, h := c.Size()
 	rows := append(st.rows(a, w), st.ran(w, h/2)...)
-	rows = append(rows, a.sendingRows(st.compose.keptAs, w)...)
+	rows = append(rows, a.sendingRows(&st.compose, w)...)
 	for y, row := range rows[max(0, len(rows)-h):] {
 		if y < h {
 			c.Put(0, y, row.Cut(w), w)

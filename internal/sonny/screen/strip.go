@@ -7,6 +7,7 @@ import (
 	"agent/internal/sonny/live"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/human"
+	"agent/internal/sonny/screen/outbox"
 	"agent/internal/sonny/screen/text"
 )
 
@@ -31,7 +32,7 @@ func (a *App) strip(w int) []text.Line {
 	if c.offer != nil {
 		out = append(out, stripLine("output", "of "+c.offer.command, "Tab adds it", w))
 	}
-	if n := c.stash.Len(); n > 0 {
+	if n := c.Stashed(); n > 0 {
 		out = append(out, text.Of(text.Dim, fmt.Sprintf(" %d stashed", n)).Right(text.Of(text.Dim, "Ctrl+S "), w))
 	}
 	if line := a.intent(c); line != "" {
@@ -43,40 +44,48 @@ func (a *App) strip(w int) []text.Line {
 // strip are the person's messages in line, what is held, and how many others wait.
 func (s *session) strip(a *App, w int) (out []text.Line) {
 	b := a.botAt(s)
-	line := s.lineUp(b)
+	line := s.compose.LineUp()
+	changing, withheld := s.compose.Changing()
 	n := 0
 	for i, q := range line {
 		head, right := "steering…", ""
-		if !q.steer {
+		if !q.Steers() {
 			n++
 			head = fmt.Sprintf("queued %d", n)
 		} else if len(b.Waits) > 0 {
 			head = "steering… after the answer"
 		}
-		if !q.steer && i == len(line)-1 && s.editing == nil {
+		if !q.Steers() && i == len(line)-1 && changing == 0 {
 			right = "Alt+↑ edit"
 		}
-		out = append(out, stripLine(head, q.m.prompt, right, w))
+		out = append(out, stripLine(head, q.Prompt(), right, w))
 	}
-	if e := s.editing; e != nil {
-		for i, m := range e.out {
-			head, right := "withheld", ""
-			if i == 0 {
-				head, right = fmt.Sprintf("editing %d", e.number), "Enter puts it back · Esc as it was"
-			}
-			out = append(out, stripLine(head, m.prompt, right, w))
+	for i, prompt := range withheld {
+		head, right := "withheld", ""
+		if i == 0 {
+			head, right = fmt.Sprintf("editing %d", changing), "Enter puts it back · Esc as it was"
 		}
+		out = append(out, stripLine(head, prompt, right, w))
 	}
-	for i, m := range s.held {
+	held := s.compose.Held()
+	for i, prompt := range held {
 		right := ""
-		if i == len(s.held)-1 {
+		if i == len(held)-1 {
 			right = "Enter sends"
 		}
-		out = append(out, stripLine("held", m.prompt, right, w))
+		out = append(out, stripLine("held", prompt, right, w))
 	}
-	out = append(out, a.sendingRows(s.compose.keptAs, w)...)
+	out = append(out, a.sendingRows(&s.compose, w)...)
 	if others := othersInLine(b); others > 0 {
 		out = append(out, text.Of(text.Dim, " "+human.Count(others, "other in line", "others in line")))
+	}
+	return out
+}
+
+// sendingRows are rows for those messages of a composer that take long.
+func (a *App) sendingRows(c *composer, w int) (out []text.Line) {
+	for _, prompt := range a.out.Sending(&c.Box) {
+		out = append(out, stripLine("sending…", prompt, "", w))
 	}
 	return out
 }
@@ -86,7 +95,7 @@ func othersInLine(b *live.Bot) (n int) {
 		return 0
 	}
 	for _, t := range b.Queue {
-		if !persons(t) {
+		if !outbox.Own(t) {
 			n++
 		}
 	}

@@ -111,9 +111,9 @@ func (a *App) newCommand(string) error {
 	st := a.newStart()
 	switch {
 	case a.session == nil:
-		a.saveDraft(&a.start.compose)
+		a.out.Leave(&a.start.compose.Box)
 	case a.session.gone:
-		a.heir(&st.compose)
+		a.out.Heir(&st.compose.Box, &a.session.compose.Box)
 		fallthrough
 	default:
 		a.session.leave(a)

@@ -3,19 +3,15 @@ package screen
 import (
 	"strings"
 	"testing"
-
-	"agent/internal/sonny/screen/cells"
 )
 
-func TestTheTurnsOfABotAreItsOwn(t *testing.T) {
+func TestHowManyTurnsAreKnown(t *testing.T) {
 	t.Parallel()
-	s := &session{whole: true, about: map[int64]cells.About{45: {}}} // the store counts those of all bots
-	if got := s.turnWords(); got != "1 turn" {
+	if got := turnWords(1, true); got != "1 turn" {
 		t.Errorf("%q", got)
 	}
-	s.about[46] = cells.About{}
-	if s.whole = false; s.turnWords() != "at least 2 turns" {
-		t.Errorf("%q", s.turnWords())
+	if got := turnWords(2, false); got != "at least 2 turns" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -10,14 +10,6 @@ import (
 // those before were told as it was loaded.
 const newestTold = 16
 
-// usedIn are the turns of a part of a history.
-func usedIn(p *loadedPart) (turns []usage.Turn) {
-	for i := range p.turns {
-		turns = append(turns, usage.TurnOf(&p.turns[i]))
-	}
-	return turns
-}
-
 // toldOf tells the transcripts on screen what a bot's newest turns used.
 func (a *App) toldOf(bot int64, turns []usage.Turn) {
 	turns = turns[max(0, len(turns)-newestTold):]

@@ -229,7 +229,7 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 	if l.capped {
 		s.look.Width = min(s.look.Width, textMost)
 	}
-	if !s.loaded {
+	if !s.story.IsLoaded() {
 		c.Put(l.gutter, 0, text.Of(text.Dim, "loading…"), w)
 		return
 	}
@@ -252,8 +252,10 @@ func (s *session) view(a *App, c term.Canvas, l layout) {
 	for y, row := range s.tr.Rows(s.look, from, to) {
 		s.draw(c, y, l.gutter, from+y, row)
 	}
-	if from == 0 && !s.whole {
-		s.loadOlder(a)
+	first, last := s.mark.with(from, to)
+	s.story.Around(s.look, first, last)
+	if from == 0 && !s.story.IsWhole() {
+		s.story.LoadOlder()
 	}
 	if mark := s.below(total); mark != "" && h > 1 {
 		c.Put(max(0, w-text.Width(mark)-1), h-1, text.Of(text.Accent, mark), w)

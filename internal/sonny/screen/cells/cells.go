@@ -52,6 +52,8 @@ const (
 	Error
 	Fault // something that Sonny needs does not work: an error in another colour
 	Shell // a command of the person's own
+	// Folded stands for cells that are not kept.
+	Folded
 )
 
 // Cell is one entry of a transcript.
@@ -73,6 +75,9 @@ type Cell struct {
 
 	Calls []*ToolCall // of Call: one; of Reads: all of them
 	doc   *doc        // of Reply
+
+	joined  int64    // of Reads: the newest item of which a call joined
+	stretch *stretch // of Folded
 
 	Live bool // more comes
 
@@ -112,16 +117,22 @@ func (c *Cell) open(l Look) bool {
 
 // Height is how many lines the cell has.
 func (c *Cell) Height(l Look) int {
-	if c.Kind == Reply {
+	switch c.Kind {
+	case Reply:
 		return c.doc.height(l.Width)
+	case Folded:
+		return c.stretch.height(l.Width)
 	}
 	return len(c.lines(l))
 }
 
 // Slice are the cell's lines from one up to another.
 func (c *Cell) Slice(l Look, from, to int) []text.Line {
-	if c.Kind == Reply {
+	switch c.Kind {
+	case Reply:
 		return c.doc.slice(l.Width, from, to)
+	case Folded:
+		return c.stretch.slice(from, to)
 	}
 	return c.lines(l)[from:to]
 }
@@ -162,12 +173,17 @@ type Transcript struct {
 	reply   *Cell
 	since   time.Time // when the thinking began
 	heirs   []*Cell   // what streamed, for the durable cells in its place
+
+	prints bool // Take was called
 }
 
 // New is an empty transcript, whose replies are drawn as o says.
 func New(o md.Options) *Transcript {
 	return &Transcript{o: o, calls: map[string]*ToolCall{}, home: map[*ToolCall]*Cell{}}
 }
+
+// Like is an empty transcript whose replies are drawn as this one's.
+func (t *Transcript) Like() *Transcript { return New(t.o) }
 
 func (t *Transcript) now() time.Time {
 	if t.Now != nil {
@@ -241,7 +257,7 @@ func (t *Transcript) Code(n int) string {
 
 // Replied reports whether the model has said or done anything.
 func (t *Transcript) Replied() bool {
-	return slices.ContainsFunc(t.cells, func(c *Cell) bool { return c.Kind == Reply || c.Kind == Call || c.Kind == Reads })
+	return slices.ContainsFunc(t.cells, func(c *Cell) bool { return c.Kind == Reply || c.Kind == Call || c.Kind == Reads || c.Kind == Folded })
 }
 
 // Height is how many lines the whole transcript has.

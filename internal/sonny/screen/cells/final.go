@@ -40,6 +40,7 @@ func (p Piece) Blocks() (out []string) {
 // order: for who prints and never takes back (sonny.md 14). over tells which turns have
 // ended, with everything of them in the transcript.
 func (t *Transcript) Take(over func(turn int64) bool) []Piece {
+	t.prints = true
 	var out []Piece
 	for i := t.untaken(); i < len(t.cells); i++ {
 		c := t.cells[i]

@@ -39,8 +39,8 @@ func (t *Transcript) CellAt(l Look, row int) (*Cell, int) {
 	return nil, at
 }
 
-// Near is the person's message before a cell, or after it; nil for none. Before a nil
-// cell is the newest one.
+// Near is the person's message before a cell, or after it, or the range in which it may
+// be; nil for none. Before a nil cell is the newest one.
 func (t *Transcript) Near(cell *Cell, after bool) *Cell {
 	at := len(t.cells)
 	for i, c := range t.cells {
@@ -53,7 +53,7 @@ func (t *Transcript) Near(cell *Cell, after bool) *Cell {
 		step = 1
 	}
 	for i := at + step; i >= 0 && i < len(t.cells); i += step {
-		if c := t.cells[i]; c.Kind == User && c.From == "" && c.Origin == "" {
+		if c := t.cells[i]; c.Kind == User && c.From == "" && c.Origin == "" || c.Kind == Folded {
 			return c
 		}
 	}

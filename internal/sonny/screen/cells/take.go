@@ -137,16 +137,21 @@ func (t *Transcript) Used(turn int64, words string) {
 
 // Prepend puts an older transcript's cells before this one's.
 func (t *Transcript) Prepend(older *Transcript) {
-	for _, c := range older.cells {
+	t.takeIn(older)
+	t.cells = append(slices.Clone(older.cells), t.cells...)
+}
+
+// takeIn makes another transcript's calls this one's.
+func (t *Transcript) takeIn(other *Transcript) {
+	for _, c := range other.cells {
 		for _, call := range c.Calls {
 			call.cards = t.card
 		}
 	}
-	t.cells = append(slices.Clone(older.cells), t.cells...)
-	for id, call := range older.calls {
+	for id, call := range other.calls {
 		if t.calls[id] == nil {
 			t.calls[id] = call
-			t.home[call] = older.home[call]
+			t.home[call] = other.home[call]
 		}
 	}
 }
@@ -177,6 +182,7 @@ func (t *Transcript) place(node, turn int64, call *ToolCall) {
 	t.calls[call.ID] = call
 	if last := t.last(); call.reads() && last != nil && last.Kind == Reads && last.Turn == turn {
 		last.Calls = append(last.Calls, call)
+		last.joined = node
 		last.Changed()
 		t.home[call] = last
 		return

@@ -1,9 +1,8 @@
-package screen
+package outbox
 
 import (
 	"testing"
 
-	"agent/internal/sonny/connect"
 	"agent/internal/sonny/sonnytest"
 	"agent/protocol"
 )
@@ -25,16 +24,16 @@ func TestWithdrawLeavesWhatHasBegun(t *testing.T) {
 		t.Fatalf("%+v, %v", bot, err)
 	}
 	begun := *bot.RunningTurn
-	line := []queued{{turn: begun, m: textMessage("begun")}}
+	line := []Queued{{turn: begun, m: Text("begun")}}
 	for _, words := range []string{"say: one", "say: two"} {
 		q, err := c.Submit(t.Context(), &protocol.Submit{Bot: "ada", Prompt: words, Delivery: protocol.Queue})
 		if err != nil {
 			t.Fatal(err)
 		}
-		line = append(line, queued{turn: q.Turn, m: textMessage(words)})
+		line = append(line, Queued{turn: q.Turn, m: Text(words)})
 	}
-	a := &App{o: Options{Link: &connect.Link{Client: c}}}
-	got := a.withdraw(t.Context(), "ada", line)
+	o := newBench(t, c)
+	got := o.withdraw(t.Context(), "ada", line)
 	if got.err != nil || !got.started || len(got.out) != 2 || got.out[0].prompt != "say: one" {
 		t.Errorf("%+v", got)
 	}

@@ -1,4 +1,4 @@
-package screen
+package outbox
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"agent/client"
 	"agent/internal/sonny/pen"
+	"agent/internal/sonny/screen/beside"
 	"agent/internal/sonny/screen/edit"
 	"agent/protocol"
 )
@@ -19,54 +20,54 @@ type returned struct {
 }
 
 // retake takes up again what a file says is on its way: a Sonny that was killed left it.
-func (a *App) retake(c *composer, ways []pen.OnWay) {
-	var left []*flight
+func (o *Outbox) retake(b *Box, ways []pen.OnWay) {
+	var left []*Flight
 	for _, w := range ways {
-		if f := a.flightOf(w.Request); f != nil { // it is this Sonny's own
-			f.key = c.keptAs
+		if f := o.flightOf(w.Request); f != nil { // it is this Sonny's own
+			f.key = b.key
 			continue
 		}
-		if a.over[w.Request] { // what was read is older than that
+		if o.over[w.Request] { // what was read is older than that
 			continue
 		}
-		f := &flight{key: c.keptAs, way: w, m: messageOf(w.Draft), stage: astray, since: a.o.Now()}
-		a.flights = append(a.flights, f)
-		if w.Store == a.ready.Store.Identity { // another store's daemon cannot be asked
+		f := &Flight{key: b.key, way: w, m: Of(w.Draft), stage: astray, since: o.now()}
+		o.flights = append(o.flights, f)
+		if w.Store == o.screen.Store() { // another store's daemon cannot be asked
 			left = append(left, f)
 		}
 	}
-	a.askFor(left)
+	o.askFor(left)
 }
 
 // askFor asks the daemon which messages it has. Those that it has not come back.
-func (a *App) askFor(left []*flight) {
+func (o *Outbox) askFor(left []*Flight) {
 	if len(left) == 0 {
 		return
 	}
 	known := map[int64]bool{}
-	for b := range a.world.Bots() {
+	for b := range o.screen.World().Bots() {
 		known[b.Record.ID] = true
 	}
 	ask := slices.Clone(left)
-	ask = slices.DeleteFunc(ask, func(f *flight) bool { return f.way.BotID != 0 && !known[f.way.BotID] })
+	ask = slices.DeleteFunc(ask, func(f *Flight) bool { return f.way.BotID != 0 && !known[f.way.BotID] })
 	type answer struct {
-		has   map[*flight]*protocol.Turn
-		begun map[*flight]bool
+		has   map[*Flight]*protocol.Turn
+		begun map[*Flight]bool
 	}
-	hand := a.keeping.hand
-	do(a, func(ctx context.Context) (answer, error) {
-		got := answer{map[*flight]*protocol.Turn{}, map[*flight]bool{}}
+	hand := o.keeping.hand
+	beside.Do(o.screen, func(ctx context.Context) (answer, error) {
+		got := answer{map[*Flight]*protocol.Turn{}, map[*Flight]bool{}}
 		for _, f := range ask {
 			var err error
 			switch {
-			case f.way.Hand != hand && a.pen.drafts.Lives(f.way.Hand): // it is on its way there
+			case f.way.Hand != hand && o.drafts.Lives(f.way.Hand): // it is on its way there
 				got.begun[f] = true
 			case f.way.Begins != "":
 				got.begun[f] = os.Remove(f.way.Begins) != nil // from now on it never begins
 			case f.way.Makes:
-				got.begun[f], err = a.isThere(ctx, f.way.Bot)
+				got.begun[f], err = o.isThere(ctx, f.way.Bot)
 			default:
-				got.has[f], err = a.turnOf(ctx, f.way)
+				got.has[f], err = o.turnOf(ctx, f.way)
 			}
 			if err != nil {
 				return got, err
@@ -75,15 +76,15 @@ func (a *App) askFor(left []*flight) {
 		return got, nil
 	}, func(got answer, err error) {
 		if err != nil { // the file keeps them for the next time
-			a.failing(err)
+			o.failing(err)
 			return
 		}
-		a.settle(left, got.has, got.begun)
+		o.settle(left, got.has, got.begun)
 	})
 }
 
-func (a *App) isThere(ctx context.Context, bot string) (bool, error) {
-	_, err := client.Retry(ctx, func(ctx context.Context) (*protocol.Bot, error) { return a.client().Inspect(ctx, bot) })
+func (o *Outbox) isThere(ctx context.Context, bot string) (bool, error) {
+	_, err := client.Retry(ctx, func(ctx context.Context) (*protocol.Bot, error) { return o.daemon.Inspect(ctx, bot) })
 	if errors.Is(err, protocol.BotNotFound) {
 		return false, nil
 	}
@@ -91,9 +92,9 @@ func (a *App) isThere(ctx context.Context, bot string) (bool, error) {
 }
 
 // turnOf is the turn that a message was taken as; nil where the daemon has none.
-func (a *App) turnOf(ctx context.Context, w pen.OnWay) (*protocol.Turn, error) {
+func (o *Outbox) turnOf(ctx context.Context, w pen.OnWay) (*protocol.Turn, error) {
 	turn, err := client.Retry(ctx, func(ctx context.Context) (*protocol.Turn, error) {
-		for t, err := range a.client().Turns(ctx, w.Bot, w.After) {
+		for t, err := range o.daemon.Turns(ctx, w.Bot, w.After) {
 			if err != nil {
 				return nil, err
 			}
@@ -110,18 +111,18 @@ func (a *App) turnOf(ctx context.Context, w pen.OnWay) (*protocol.Turn, error) {
 }
 
 // settle puts each message where it belongs by what the daemon has.
-func (a *App) settle(left []*flight, has map[*flight]*protocol.Turn, begun map[*flight]bool) {
-	var back []*flight
+func (o *Outbox) settle(left []*Flight, has map[*Flight]*protocol.Turn, begun map[*Flight]bool) {
+	var back []*Flight
 	for _, f := range left {
 		t := has[f]
 		switch {
 		case begun[f]:
 		case t == nil:
-			a.returned[f.way.Request] = returned{f.key, f.way.Draft}
+			o.returned[f.way.Request] = returned{f.key, f.way.Draft}
 			back = append(back, f)
 		case t.Status == protocol.StatusQueued || t.Status == protocol.StatusReady:
-			if c := a.composerOf(f.key); c != nil && c.of != nil && f.way.Bot == c.of.bot {
-				c.of.remember(f.way.Request, f.m)
+			if b := o.composerOf(f.key); b != nil && b.to != nil && f.way.Bot == b.to.Name() {
+				b.remember(f.way.Request, f.m)
 			}
 			if t.Delivery == protocol.Steer {
 				f.stage, f.turn = steering, t.Turn
@@ -130,51 +131,51 @@ func (a *App) settle(left []*flight, has map[*flight]*protocol.Turn, begun map[*
 		case t.StartedMS == nil && t.Status != protocol.StatusSteered: // it ended in line
 			back = append(back, f)
 		}
-		a.landed(f)
+		o.landed(f)
 	}
-	a.comeBack(back)
+	o.comeBack(back)
 	for _, f := range left {
-		a.keepSoon(f.key)
+		o.keepSoon(f.key)
 	}
 }
 
 // comeBack puts messages that the daemon has not where the person finds them: one into
 // the composer, several each on its own, held. None goes out by itself.
-func (a *App) comeBack(back []*flight) {
-	var held []message
+func (o *Outbox) comeBack(back []*Flight) {
+	var held []Message
 	one := len(back) == 1 && !back[0].way.Held
 	for _, f := range back {
-		if c := a.composerOf(f.key); one || c != nil && c.of == nil {
-			a.putBack(f.key, f.m)
+		if b := o.composerOf(f.key); one || b != nil && b.to == nil {
+			o.putBack(f.key, f.m)
 			continue
 		}
 		held = append(held, f.m)
 	}
 	if len(held) > 0 {
-		a.hold(back[0].key, held)
+		o.hold(back[0].key, held)
 	}
 	switch {
 	case len(back) == 0:
 	case len(held) == 0:
-		a.notes.say("what you wrote had not gone out when Sonny ended; Enter sends it")
+		o.screen.Say("what you wrote had not gone out when Sonny ended; Enter sends it")
 	default:
-		a.notes.say("what had not gone out when Sonny ended is held; Enter sends it")
+		o.screen.Say("what had not gone out when Sonny ended is held; Enter sends it")
 	}
 }
 
 // tookLate takes a message that came back away again: the daemon has it after all.
-func (a *App) tookLate(request string) {
-	r, is := a.returned[request]
+func (o *Outbox) tookLate(request string) {
+	r, is := o.returned[request]
 	if !is {
 		return
 	}
-	delete(a.returned, request)
+	delete(o.returned, request)
 	same := func(d edit.Draft) bool { return sameText(d, r.draft) }
-	a.rewrite(r.key, func(c *composer) {
-		if same(c.Editor().Draft()) {
-			c.Editor().Sent()
-		} else if s := c.of; s != nil {
-			s.held = slices.DeleteFunc(s.held, func(m message) bool { return same(m.draft) })
+	o.rewrite(r.key, func(b *Box) {
+		if same(b.Editor().Draft()) {
+			b.Editor().Sent()
+		} else {
+			b.held = slices.DeleteFunc(b.held, func(m Message) bool { return same(m.draft) })
 		}
 	}, func(k *pen.Kept) {
 		if same(k.Draft) {
@@ -187,19 +188,12 @@ func (a *App) tookLate(request string) {
 
 // requestFor is the request under which a message goes out: the one under which it went
 // before where it came back, so that the daemon never takes it twice.
-func (a *App) requestFor(s *session, m message) string {
-	for request, r := range a.returned {
-		if r.key == s.compose.keptAs && sameText(r.draft, m.draft) {
-			delete(a.returned, request)
+func (o *Outbox) requestFor(b *Box, m Message) string {
+	for request, r := range o.returned {
+		if r.key == b.key && sameText(r.draft, m.draft) {
+			delete(o.returned, request)
 			return request
 		}
 	}
-	return requestID()
-}
-
-// sameText reports whether two drafts are the same message.
-func sameText(x, y edit.Draft) bool {
-	one, pictures := x.Message()
-	other, more := y.Message()
-	return one == other && slices.EqualFunc(pictures, more, func(p, q edit.Chip) bool { return p.Path == q.Path })
+	return NewRequest()
 }
