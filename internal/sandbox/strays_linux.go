@@ -98,8 +98,7 @@ func (s *straySearch) look() (found []int, unsure bool) {
 // is too young to tell. Only of processes with the name of one are the arguments read:
 // for those of others that may take as long as a file system that hangs.
 func (s *straySearch) is(pid int) (is, maybe bool) {
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	if err != nil || !s.named(strings.TrimSuffix(string(name), "\n")) {
+	if !s.named(nameOf(pid)) {
 		return false, false
 	}
 	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -116,6 +115,22 @@ func (s *straySearch) named(name string) bool {
 		base := filepath.Base(program)
 		return name == base[:min(len(base), 15)]
 	})
+}
+
+// nameOf is the name that the kernel gives a process, "" for one that is gone. It is
+// asked of every process there is, at each start of a daemon: hence no os.ReadFile.
+func nameOf(pid int) string {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/comm", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	name := make([]byte, 64)
+	n, err := unix.Read(fd, name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(name[:n]), "\n")
 }
 
 // runs reports whether a process runs bubblewrap. Where bubblewrap is setuid the kernel
