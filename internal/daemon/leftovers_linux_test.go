@@ -161,10 +161,10 @@ func TestLeftOfSandboxes(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := h.launch()
-		for ready := 0; ready <= 0; {
-			ready, err = unix.Poll([]unix.PollFd{{Fd: int32(file.Fd()), Events: unix.POLLIN}}, -1)
-			if err != nil && err != unix.EINTR {
-				t.Fatal(err)
+		for asked := -1; asked < 0; {
+			asked, err = unix.Poll([]unix.PollFd{{Fd: int32(file.Fd()), Events: unix.POLLIN}}, 20_000)
+			if asked == 0 || err != nil && err != unix.EINTR {
+				t.Fatal("the start did not look who answers: ", err)
 			}
 		}
 		for _, lock := range locks {
