@@ -42,6 +42,10 @@ type companions struct {
 	now    func() time.Time
 	after  func(time.Duration, func()) stopper
 
+	// used says that an earlier daemon had companions: the folder was there. Later it may
+	// be there as a confined command's placeholder, and go again.
+	used bool
+
 	ops sync.Mutex // one change of the set at a time; held until the first start
 
 	mu     sync.Mutex
@@ -103,6 +107,8 @@ func (d *Daemon) newCompanions() (*companions, error) {
 		}
 	}
 	cs.env = append(cs.env, "AGENT_SOCKET="+d.opt.Socket, "AGENT_STORE="+d.opt.Store)
+	_, err = os.Lstat(cs.folder)
+	cs.used = err == nil
 	cs.ops.Lock()
 	return cs, cs.load()
 }
@@ -133,7 +139,7 @@ func (cs *companions) fresh(spec protocol.CompanionSpec) *companion {
 // runs any more. It is called once; until it returns the set cannot be changed.
 func (cs *companions) start() {
 	defer cs.ops.Unlock()
-	if _, err := os.Lstat(cs.folder); err == nil {
+	if cs.used {
 		if err := place.MakePrivateDir(cs.folder); err != nil {
 			cs.log.Warn("the companions' folder cannot be used", "error", err)
 		} else {

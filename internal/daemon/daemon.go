@@ -53,6 +53,7 @@ type Daemon struct {
 	store   *store.Store
 	engine  *engine.Engine
 	sandbox *engine.Sandbox
+	lockID  string      // tells the store's lock from all others
 	bots    *botSockets // nil in stdio mode
 	// companions is nil in stdio mode.
 	companions *companions
@@ -142,7 +143,7 @@ func (d *Daemon) open() (err error) {
 
 // openStore opens the store and recovers it.
 func (d *Daemon) openStore() (err error) {
-	if d.store, err = store.Open(store.Options{Path: d.opt.Store, Sink: d.fan, Faults: d.opt.Faults}); err != nil {
+	if d.store, err = store.Open(store.Options{Path: d.opt.Store, Sink: d.fan, Faults: d.opt.Faults, Owned: d.own}); err != nil {
 		return err
 	}
 	if err := d.openEngine(); err != nil {

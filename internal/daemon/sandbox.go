@@ -31,7 +31,7 @@ func (d *Daemon) openSandbox() (*engine.Sandbox, error) {
 	}
 	box := &engine.Sandbox{
 		World:        sandbox.NewWorld(at, d.opt.Log),
-		Launcher:     &sandbox.Launcher{Helper: d.opt.Engine.Self},
+		Launcher:     &sandbox.Launcher{Helper: d.opt.Engine.Self, Owner: d.lockID},
 		Placeholders: ph,
 	}
 	if d.opt.Socket == "" {
@@ -42,6 +42,19 @@ func (d *Daemon) openSandbox() (*engine.Sandbox, error) {
 	}
 	box.BotSocket, box.Deleted = d.bots.use, d.bots.end
 	return box, nil
+}
+
+// own is told that the store is this daemon's: what a killed one left of its sandboxes
+// ends before anything is taken away that they may mount on.
+func (d *Daemon) own(lock string) {
+	d.lockID = lock
+	ended, left := sandbox.EndStrays(lock)
+	if ended > 0 {
+		d.opt.Log.Info("sandboxes of an earlier daemon were ended", "processes", ended)
+	}
+	if len(left) > 0 {
+		d.opt.Log.Warn("sandboxes of an earlier daemon do not end", "pids", left)
+	}
 }
 
 // sandboxInfo is what the ready line says of the sandbox.

@@ -21,7 +21,7 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Guard(file, "store_already_owned"); err != nil {
+	if err := first.Guard(file, "store_already_owned", ""); err != nil {
 		t.Fatal(err)
 	}
 	second, err := Lock(alias+".owner-lock", "store_already_owned")
@@ -31,13 +31,13 @@ func TestGuard(t *testing.T) {
 	defer second.Close()
 	t.Run("RT-87 one file under two names has one owner", func(t *testing.T) {
 		var held *Error
-		if err := second.Guard(alias, "store_already_owned"); !errors.As(err, &held) || held.Code != "store_already_owned" {
+		if err := second.Guard(alias, "store_already_owned", ""); !errors.As(err, &held) || held.Code != "store_already_owned" {
 			t.Errorf("got %v", err)
 		}
 		if err := first.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := second.Guard(alias, "store_already_owned"); err != nil {
+		if err := second.Guard(alias, "store_already_owned", ""); err != nil {
 			t.Errorf("after the first gave it up: %v", err)
 		}
 	})

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -29,15 +30,17 @@ type Listener struct {
 	err   error
 }
 
-// Claim is a socket's lock with a path that is free to bind. It lets a daemon
+// Claim is a socket's lock with a path that can be bound. It lets a daemon
 // find out that the socket is another's before it touches its store.
 type Claim struct {
 	path string
 	lock *OwnerLock
 }
 
-// ClaimSocket takes the socket's lock and clears a stale socket away
-// (protocol.md 3).
+// ClaimSocket takes the socket's lock, as OwnLock does, and looks at what lies at the
+// path (protocol.md 3). It removes nothing yet: a launcher that a killed daemon left
+// would make its mount point where the stale socket was, so the daemon ends those
+// first, and Listen removes.
 //
 // Codes: invalid_socket_path, unsafe_socket_directory, socket_already_owned,
 // socket_path_not_socket, socket_bind_failed.
@@ -48,7 +51,7 @@ func ClaimSocket(socket string) (*Claim, error) {
 	if err := makeTmpDir(socket); err != nil {
 		return nil, err
 	}
-	lock, err := Lock(socket+".owner-lock", codeSocketOwned)
+	lock, err := OwnLock(socket+".owner-lock", codeSocketOwned, socket)
 	if err != nil {
 		var held *Error
 		if errors.As(err, &held) {
@@ -56,14 +59,15 @@ func ClaimSocket(socket string) (*Claim, error) {
 		}
 		return nil, fail(codeSocketBindFailed, "cannot lock %s: %v", socket, err)
 	}
-	if err := removeStale(socket); err != nil {
+	if _, err := stale(socket); err != nil {
 		lock.Close()
 		return nil, err
 	}
 	return &Claim{path: socket, lock: lock}, nil
 }
 
-// Listen binds the path with mode 0600. The listener takes the claim over.
+// Listen clears a stale socket away and binds the path with mode 0600. The listener
+// takes the claim over.
 //
 // It sets the umask of the whole process around the bind: a file, folder or
 // child made meanwhile would take it too. Call it once, at start, while nothing
@@ -113,36 +117,69 @@ func bindLocked(socket string) (*Listener, error) {
 	return &Listener{UnixListener: ul, path: socket, bound: info}, nil
 }
 
-// removeStale clears the path of a socket nobody answers at.
+// removeStale clears the path of a socket nobody answers at, and of a mount point.
 func removeStale(socket string) error {
-	info, err := os.Lstat(socket)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fail(codeSocketBindFailed, "%s: %v", socket, reason(err))
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return fail(codeSocketNotSocket, "%s is not a socket and is left alone; remove it or name another", socket)
-	}
-	if !refuses(socket) {
-		return fail(codeSocketOwned, "%s is in use by another listener", socket)
+	there, err := stale(socket)
+	if err != nil || !there {
+		return err
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fail(codeSocketBindFailed, "cannot remove the stale socket %s: %v", socket, reason(err))
+		return fail(codeSocketBindFailed, "cannot remove the stale %s: %v", socket, reason(err))
 	}
 	return nil
 }
 
-// refuses reports whether a connection to path is refused, which only a socket
-// without a listener does.
-func refuses(path string) bool {
-	conn, err := net.DialTimeout("unix", path, staleWait)
-	if err == nil {
-		conn.Close()
-		return false
+// stale reports whether something that may be removed lies at the path: a socket
+// nobody answers at, or the mount point that a launcher made in its place. The error
+// says that it must stay.
+func stale(socket string) (there bool, err error) {
+	info, err := os.Lstat(socket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fail(codeSocketBindFailed, "%s: %v", socket, reason(err))
+	case isMountPoint(info):
+		return true, nil
+	case info.Mode().Type() != fs.ModeSocket:
+		return false, fail(codeSocketNotSocket, "%s is not a socket and is left alone; remove it or name another", socket)
+	case !refuses(socket):
+		return false, fail(codeSocketOwned, "%s is in use by another listener", socket)
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return true, nil
+}
+
+// refuses reports whether a connection to path is refused, which only a socket
+// without a listener does. One whose last holder goes meanwhile is without.
+func refuses(path string) bool {
+	end := time.Now().Add(staleWait)
+	for {
+		err := knock(path, end)
+		if !errors.Is(err, syscall.ECONNRESET) {
+			return errors.Is(err, syscall.ECONNREFUSED)
+		}
+	}
+}
+
+// answers reports whether somebody says something at path until end. A connection
+// alone says little: what a dead daemon's child holds takes one, too.
+func answers(path string, end time.Time) bool {
+	err := knock(path, end)
+	return err == nil || errors.Is(err, io.EOF)
+}
+
+// knock connects to path and waits until end for a first byte.
+func knock(path string, end time.Time) error {
+	conn, err := net.DialTimeout("unix", path, staleWait)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(end); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
 }
 
 // Stop ends Accept. The path and the lock stay until Close, so that nobody takes

@@ -2,7 +2,9 @@ package place
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -60,11 +62,43 @@ func lockFile(path string, take func(*os.File) error) (*OwnerLock, error) {
 // this kind cannot be waited for with a limit, so it is tried, soon at first.
 func LockWithin(path, heldCode string, limit time.Duration) (*OwnerLock, error) {
 	end := time.Now().Add(limit)
+	return lockWhile(path, heldCode, func() bool { return time.Now().Before(end) })
+}
+
+// OwnLock is the lock of what one daemon at a time owns: Lock, but one that is held
+// while nobody answers at the socket is waited for, half a second at the most. A
+// daemon that was killed is not its last holder: a child that it had forked and that
+// has not become its program yet holds the same open file for some milliseconds more.
+func OwnLock(path, heldCode, socket string) (*OwnerLock, error) {
+	return lockWhile(path, heldCode, unanswered(socket))
+}
+
+// deathWait is how long what a dead daemon owned may stay its.
+const deathWait = 500 * time.Millisecond
+
+// unanswered says, from now on, whether it is worth waiting for what a daemon at the
+// socket may own.
+func unanswered(socket string) func() bool {
+	end := time.Now().Add(deathWait)
+	return func() bool { return time.Now().Before(end) && !answers(socket, end) }
+}
+
+func lockWhile(path, heldCode string, more func() bool) (lock *OwnerLock, err error) {
+	err = triedWhile(more, func() error {
+		lock, err = Lock(path, heldCode)
+		return err
+	})
+	return lock, err
+}
+
+// triedWhile takes a lock; one that another holds is tried again for as long as more
+// says, soon at first.
+func triedWhile(more func() bool, take func() error) error {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		lock, err := Lock(path, heldCode)
+		err := take()
 		var held *Error
-		if !errors.As(err, &held) || time.Now().After(end) {
-			return lock, err
+		if !errors.As(err, &held) || !more() {
+			return err
 		}
 		time.Sleep(pause)
 	}
@@ -76,8 +110,9 @@ func LockWithin(path, heldCode string, limit time.Duration) (*OwnerLock, error) 
 // kind stands in the way of SQLite's own.
 //
 // The descriptor is closed by Close alone. Closing any descriptor of a file
-// drops the locks that SQLite holds on it, so Close comes after SQLite's.
-func (l *OwnerLock) Guard(path, heldCode string) error {
+// drops the locks that SQLite holds on it, so Close comes after SQLite's. It waits as
+// OwnLock does.
+func (l *OwnerLock) Guard(path, heldCode, socket string) error {
 	if !guardsFiles {
 		return nil
 	}
@@ -85,15 +120,33 @@ func (l *OwnerLock) Guard(path, heldCode string) error {
 	if err != nil {
 		return err
 	}
-	if err := flock(f); err != nil {
-		f.Close()
+	err = triedWhile(unanswered(socket), func() error {
+		err := flock(f)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return fail(heldCode, "%s is another daemon's, under another name", path)
 		}
-		return &os.PathError{Op: "flock", Path: path, Err: err}
+		if err != nil {
+			return &os.PathError{Op: "flock", Path: path, Err: err}
+		}
+		return nil
+	})
+	if err != nil {
+		f.Close()
+		return err
 	}
 	l.same = f
 	return nil
+}
+
+// ID tells the locked file from every other of this machine, under all its names. It
+// is made of digits and a colon.
+func (l *OwnerLock) ID() (string, error) {
+	info, err := l.file.Stat()
+	if err != nil {
+		return "", err
+	}
+	s := info.Sys().(*syscall.Stat_t)
+	return fmt.Sprintf("%d:%d", s.Dev, s.Ino), nil
 }
 
 // Close gives the lock up. The file stays.

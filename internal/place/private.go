@@ -14,9 +14,13 @@ import (
 // OpenPrivate opens a file that only its owner may read or write: 0600 from
 // its first instant when flag makes it, tightened when it is looser. It
 // follows no symlink at the last name and takes regular files only, so that
-// neither a planted link nor a FIFO can stand in for the file.
+// neither a planted link nor a FIFO can stand in for the file. An empty one that
+// its owner may not write to is a launcher's mount point, and taken for the file.
 func OpenPrivate(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, fs.ErrPermission) && openMountPoint(path) {
+		f, err = os.OpenFile(path, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	}
 	if err != nil {
 		return nil, err
 	}

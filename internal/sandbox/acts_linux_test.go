@@ -580,7 +580,7 @@ func TestThreatsAsAnOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := l.write("passwd", fmt.Sprintf("%s\nordinary:x:%d:%d::%s:/bin/sh\n", bytes.TrimSpace(users), ordinaryUser, ordinaryUser, home))
-	cmd := exec.CommandContext(t.Context(), program, stageVerb, list, program, "-test.v", "-test.parallel=8", "-test.run=^(TestThreats|TestThreatsOf.*|TestProbe|TestConfinedCommand|TestPlaceholders|TestSSHInside|TestFileChanges.*)$")
+	cmd := exec.CommandContext(t.Context(), program, stageVerb, list, program, "-test.v", "-test.parallel=8", "-test.run=^(TestThreats|TestThreatsOf.*|TestProbe|TestConfinedCommand|TestPlaceholders|TestSSHInside|TestFileChanges.*|TestStrays)$")
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, setuidProgram+"="+setuid)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}

@@ -8,15 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"agent/protocol"
 )
@@ -50,7 +45,7 @@ func daemon(dir, workspace, mode, script string) error {
 	if err != nil {
 		return err
 	}
-	launch := &Launcher{Helper: self}
+	launch := &Launcher{Helper: self, Owner: dir}
 	for {
 		plan, err := NewPlan(world, &Setting{Mode: mode, Workspace: workspace}, Call{Cwd: workspace})
 		if err != nil {
@@ -137,7 +132,9 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		cmd.Wait()
 		kill.Stop()
-		l.endOrphans()
+		if _, left := EndStrays(l.dir); len(left) > 0 {
+			t.Fatal("launchers that do not end: ", left)
+		}
 		ph, err := OpenPlaceholders(journal)
 		if err != nil {
 			t.Fatal(err)
@@ -146,19 +143,6 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		compareHosts(t, before, l.host(), nil)
-	}
-}
-
-// endOrphans ends what is left of launchers of the lab whose parent was killed as
-// they were starting: such a child waits for it for ever, before it has begun a
-// sandbox, or does not notice.
-func (l *lab) endOrphans() {
-	open, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, fd := range open {
-		pid, _ := strconv.Atoi(strings.Split(fd, "/")[2])
-		if to, err := os.Readlink(fd); err == nil && pid != os.Getpid() && within(to, l.ws) {
-			unix.Kill(pid, unix.SIGKILL)
-		}
 	}
 }
 

@@ -25,6 +25,7 @@ var bwrapPath = ""
 type bubblewrap struct {
 	path    string // real
 	bindsFD bool   // has --bind-fd
+	owner   string // Launcher.Owner
 }
 
 // findBubblewrap finds the launcher. The error says what was wrong with the last

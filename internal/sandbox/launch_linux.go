@@ -103,7 +103,7 @@ func (b *bubblewrap) prepare(p *Plan, argv, env []string, helper string) (c *Com
 			return nil, err
 		}
 	}
-	c.Argv = append([]string{b.path, "--args", fmt.Sprint(args), "--"}, argv...)
+	c.Argv = slices.Concat([]string{b.path}, mark(b.owner), []string{"--args", fmt.Sprint(args), "--"}, argv)
 	return c, nil
 }
 

@@ -15,6 +15,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"agent/internal/place"
 )
 
 // Placeholders are what stands on the host where a missing name is to be kept
@@ -45,7 +47,7 @@ type standing struct {
 // daemon left, and begins it anew. path is beside the store.
 func OpenPlaceholders(path string) (*Placeholders, error) {
 	ph := &Placeholders{path: path, ours: map[fileKey]standing{}}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f, err := place.OpenPrivate(path, os.O_RDWR|os.O_APPEND)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ph, nil
 	}
@@ -227,7 +229,7 @@ func (ph *Placeholders) put(parent int, name string, e Entry) (fd int, key fileK
 	flags := 0
 	if e.Kind == AbsentFolder {
 		flags = unix.AT_REMOVEDIR
-		err = unix.Mkdirat(parent, temporary, 0o755)
+		err = unix.Mkdirat(parent, temporary, e.mode())
 	} else {
 		err = makeFile(parent, temporary, e.Text)
 	}
@@ -252,6 +254,15 @@ func (ph *Placeholders) put(parent int, name string, e Entry) (fd int, key fileK
 	}
 	ph.ours[key] = standing{e.Path, again}
 	return fd, key, nil
+}
+
+// mode is that of the folder that stands for an entry. One of the daemon's own is
+// closed, as the daemon would make it: other daemons refuse /tmp/agent-UID otherwise.
+func (e Entry) mode() uint32 {
+	if e.Root == "" {
+		return 0o700
+	}
+	return 0o755
 }
 
 // temporaryPrefix begins the names of placeholders in the making.

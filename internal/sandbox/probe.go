@@ -8,6 +8,9 @@ import (
 // Launcher starts confined commands. It is safe for concurrent use.
 type Launcher struct {
 	Helper string // the path of the daemon's own program
+	// Owner tells the daemon, and those before and after it, from all others: what
+	// EndStrays goes by. Letters, digits and punctuation; "" for none.
+	Owner string
 
 	mu      sync.Mutex
 	program *program // nil until the probe has passed
@@ -37,7 +40,7 @@ func (l *Launcher) ready(ctx context.Context) (*program, error) {
 	if l.program != nil {
 		return l.program, nil
 	}
-	found, err := probe(ctx, l.Helper)
+	found, err := probe(ctx, l.Helper, l.Owner)
 	l.tried, l.last = true, nil
 	if err != nil {
 		l.last = unavailable(err)

@@ -15,7 +15,7 @@ import (
 
 const probeTime = 10 * time.Second
 
-func probe(ctx context.Context, helper string) (*seatbelt, error) {
+func probe(ctx context.Context, helper, _ string) (*seatbelt, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	s, err := findSeatbelt(ctx)

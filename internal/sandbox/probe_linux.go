@@ -53,7 +53,7 @@ func (f *facts) fault() string {
 	return ""
 }
 
-func probe(ctx context.Context, helper string) (*bubblewrap, error) {
+func probe(ctx context.Context, helper, owner string) (*bubblewrap, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return nil, fmt.Errorf("there is no sandbox for %s", runtime.GOARCH)
 	}
@@ -62,6 +62,7 @@ func probe(ctx context.Context, helper string) (*bubblewrap, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.owner = owner
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	p := &Plan{World: &World{}, Mode: protocol.SandboxReadOnly, Class: Closed, Cwd: "/"}
@@ -122,6 +123,8 @@ func (b *bubblewrap) helper(ctx context.Context, p *Plan, program, mode string, 
 	// The launcher asks for that signal itself, which is late if the daemon dies
 	// as it starts.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	// With the launcher alone, what it has begun would not end, nor hold back.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Stdin = bytes.NewReader(input)
 	var stdout, stderr limited
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -8,7 +8,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"agent/internal/place"
 	"agent/protocol"
 )
 
@@ -65,7 +64,7 @@ func Check(path string) (*Report, error) {
 	if err != nil {
 		return nil, fileError(err)
 	}
-	lock, err := place.Lock(path+".owner-lock", string(protocol.StoreAlreadyOwned))
+	lock, err := ownLock(path)
 	if err != nil {
 		return nil, openError(fileError(err))
 	}

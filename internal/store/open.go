@@ -28,6 +28,9 @@ type Options struct {
 	// FileSystem tells the type of the file system a path lies on. Nil:
 	// place.FileSystem.
 	FileSystem func(path string) (name string, network bool, err error)
+	// Owned is called once the store is this process's and before anything of it is
+	// touched, with what tells the store's lock from every other. Nil: nothing.
+	Owned func(lock string)
 
 	schema *schema // nil: current
 }
@@ -73,7 +76,7 @@ func Open(opt Options) (*Store, error) {
 	if err := checkPlace(opt); err != nil {
 		return nil, openError(err)
 	}
-	lock, err := place.Lock(opt.Path+".owner-lock", string(protocol.StoreAlreadyOwned))
+	lock, err := ownLock(opt.Path)
 	if err != nil {
 		return nil, openError(fileError(err))
 	}
@@ -87,6 +90,20 @@ func Open(opt Options) (*Store, error) {
 	}
 	lock.Close()
 	return nil, openError(err)
+}
+
+// ownLock takes a store's lock; whoever has it listens at the store's socket, as a rule.
+func ownLock(path string) (*place.OwnerLock, error) {
+	return place.OwnLock(path+".owner-lock", string(protocol.StoreAlreadyOwned), socketOf(path))
+}
+
+// socketOf is the socket beside a store, "" where its path is too long for one.
+func socketOf(path string) string {
+	socket, err := place.SocketFor(path)
+	if err != nil {
+		return ""
+	}
+	return socket
 }
 
 // absentFiles are those files of a store that are to be made. When there is no
@@ -106,6 +123,13 @@ func absentFiles(path string) (absent []string) {
 }
 
 func openLocked(opt Options, lock *place.OwnerLock) (*Store, error) {
+	if opt.Owned != nil {
+		id, err := lock.ID()
+		if err != nil {
+			return nil, fileError(err)
+		}
+		opt.Owned(id)
+	}
 	if err := claim(opt, lock); err != nil {
 		return nil, err
 	}
@@ -118,7 +142,12 @@ func claim(opt Options, lock *place.OwnerLock) error {
 	if err := create(opt.Path); err != nil {
 		return fileError(err)
 	}
-	if err := lock.Guard(opt.Path, string(protocol.StoreAlreadyOwned)); err != nil {
+	if err := lock.Guard(opt.Path, string(protocol.StoreAlreadyOwned), socketOf(opt.Path)); err != nil {
+		return fileError(err)
+	}
+	// SQLite keeps no rollback journal here: an empty one is a launcher's mount point.
+	// Of the other files it makes its own.
+	if err := place.RemoveMountPoint(opt.Path + "-journal"); err != nil {
 		return fileError(err)
 	}
 	for _, sidecar := range []string{"-wal", "-shm", "-journal"} {

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -244,6 +246,35 @@ func TestOwnership(t *testing.T) {
 		wantCode(t, err, protocol.StoreAlreadyOwned)
 		if err := s.Do("put", put("a", 1)); err != nil {
 			t.Fatal(err)
+		}
+	})
+	t.Run("it is told which lock it has before anything is touched, and an empty journal goes", func(t *testing.T) {
+		path := storePath(t)
+		mustClose(t, mustOpen(t, Options{Path: path}))
+		for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+			if err := os.WriteFile(path+suffix, nil, 0o444); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := fingerprint(t, filepath.Dir(path))
+		var told string
+		s := mustOpen(t, Options{Path: path, Owned: func(lock string) {
+			told = lock
+			unchanged(t, before, filepath.Dir(path))
+		}})
+		if info, err := os.Stat(path + ".owner-lock"); err != nil || !strings.HasSuffix(told, fmt.Sprint(":", info.Sys().(*syscall.Stat_t).Ino)) {
+			t.Errorf("told %q, %v", told, err)
+		}
+		if err := s.Do("put", put("a", 1)); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(path + "-journal"); runtime.GOOS == "linux" && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the journal: %v", err)
+		}
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if info, err := os.Stat(path + suffix); err != nil || info.Mode() != 0o600 {
+				t.Errorf("%s: %v, %v", suffix, info, err)
+			}
 		}
 	})
 	t.Run("RT-88 a hard-linked store is refused", func(t *testing.T) {

@@ -1,0 +1,5 @@
+//go:build long
+
+package daemon_test
+
+func init() { leftoverRounds = 60 }
