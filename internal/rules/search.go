@@ -22,35 +22,82 @@ func search(script string, visit func(words []string)) (readable bool) {
 	return !s.unreadable
 }
 
+// searchBudget bounds the work of one search beside that of reading the script
+// once: a step for a word looked at behind a wrapper, and several for a script
+// that is read again and for its bytes. What is over it is not readable.
+const (
+	searchBudget = 1_000_000
+	scriptSteps  = 100
+	bytesPerStep = 2
+)
+
 type searcher struct {
 	visit      func(words []string)
+	steps      int
+	ifs        bool // what splits words may be changed by the script
 	unreadable bool
 }
 
+// spend takes steps from the budget and reports whether they were left.
+func (s *searcher) spend(steps int) bool {
+	s.steps += steps
+	s.unreadable = s.unreadable || s.spent()
+	return !s.spent()
+}
+
+func (s *searcher) spent() bool { return s.steps > searchBudget }
+
+// script looks through a script that is known. It must be one.
 func (s *searcher) script(text string, depth int) {
 	if depth > searchDepth {
 		s.unreadable = true
 		return
 	}
-	file, err := parse(text)
-	if err != nil || strings.ContainsAny(text, "\x00\r") || !utf8.ValidString(text) {
+	if ok := s.walk(text, depth); !ok || strings.ContainsAny(text, "\x00\r") || !utf8.ValidString(text) {
 		s.unreadable = true
 	}
+}
+
+// walk looks through a script as far as it parses; ok is false where it does not
+// to its end.
+func (s *searcher) walk(text string, depth int) (ok bool) {
+	file, err := parse(text)
 	if file == nil {
-		return
+		return false
 	}
+	s.ifs = s.ifs || strings.Contains(text, "IFS")
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			s.command(literalWords(n), depth)
+			s.call(n.Args, depth)
 			if text, ok := negated(n); ok {
 				s.script(text, depth+1)
 			}
+		case *syntax.TimeClause:
+			s.timed(n, depth)
 		case *syntax.Redirect:
 			s.unreadable = s.unreadable || endsEarlier(text, n)
 		}
 		return true
 	})
+	return err == nil
+}
+
+func (s *searcher) call(args []*syntax.Word, depth int) {
+	for _, words := range callWords(args, s.ifs) {
+		s.command(words, depth)
+	}
+}
+
+// timed looks at `time` as the program that it is in a shell without the word.
+func (s *searcher) timed(clause *syntax.TimeClause, depth int) {
+	if clause.Stmt == nil {
+		return
+	}
+	if call, ok := clause.Stmt.Cmd.(*syntax.CallExpr); ok {
+		program := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: "time"}}}
+		s.call(append([]*syntax.Word{program}, call.Args...), depth)
+	}
 }
 
 // negated is the script in `!(x)` at the start of a command, which the parser
@@ -83,95 +130,59 @@ func endsEarlier(text string, r *syntax.Redirect) bool {
 	return slices.ContainsFunc(lines, ends)
 }
 
-// command visits a command, then what it runs in turn.
-func (s *searcher) command(words []string, depth int) {
-	if len(words) == 0 {
+// command visits a command, then what it runs in turn, also that of the commands
+// behind wrappers. Each is looked at once, in the reading with the fewest
+// wrappers.
+func (s *searcher) command(words []word, depth int) {
+	level := s.single(words, depth)
+	if len(level) == 0 {
 		return
+	}
+	seen := make([]bool, len(words))
+	for len(level) > 0 {
+		depth++
+		var inner []int
+		for _, at := range level {
+			if seen[at] {
+				continue
+			}
+			if seen[at] = true; !s.spend(len(words) - at) {
+				return
+			}
+			for _, further := range s.single(words[at:], depth) {
+				inner = append(inner, at+further)
+			}
+		}
+		level = inner
+	}
+}
+
+// single visits one command and the scripts in its arguments. It returns the
+// places where a command that it runs may begin.
+func (s *searcher) single(words []word, depth int) (inner []int) {
+	known := literal(words)
+	if len(known) == 0 {
+		return nil
 	}
 	if depth > searchDepth {
 		s.unreadable = true
-		return
+		return nil
 	}
-	s.visit(words)
-	if words[0] == "--" || words[0] == "-" { // eval, time and zsh skip these
-		s.command(words[1:], depth+1)
+	s.visit(known)
+	if (known[0] == "--" || known[0] == "-") && len(words) > 1 { // eval, time and zsh skip these
+		inner = append(inner, 1)
 	}
-	name := baseName(words[0])
-	if texts := scriptTexts(name, words[1:]); len(texts) > 0 {
-		for _, text := range texts {
-			s.script(text, depth+1)
-		}
+	name := baseName(known[0])
+	w, wraps := wrappers[name]
+	if !wraps {
+		s.scripts(name, words[1:], nil, depth)
+		return inner
 	}
-	if w, ok := wrappers[name]; ok {
-		for _, at := range w.commands(words) {
-			s.command(words[at:], depth+1)
-		}
-	}
+	commands, options := w.places(words)
+	s.scripts(name, words[1:], options, depth)
+	return append(inner, commands...)
 }
 
 func baseName(program string) string {
 	return program[strings.LastIndexByte(program, '/')+1:]
-}
-
-var shells = []string{"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "yash", "busybox"}
-
-// scriptTexts are the arguments of a command that a shell reads as scripts.
-func scriptTexts(name string, args []string) []string {
-	switch {
-	case name == "eval":
-		return []string{strings.Join(args, " ")}
-	case name == "env":
-		return splitStrings(args)
-	case !slices.Contains(shells, name):
-		return nil
-	}
-	for i, a := range args {
-		if !strings.HasPrefix(a, "-") || strings.HasPrefix(a, "--") || !strings.Contains(a, "c") {
-			continue
-		}
-		return afterOptions(args[i:])
-	}
-	return nil
-}
-
-// afterOptions is the first argument of a shell behind its options. Those named
-// o and O take an argument each, which stands behind them too and may also be
-// left out: both readings are given.
-func afterOptions(args []string) (texts []string) {
-	more := 0
-	for _, a := range args {
-		if strings.HasPrefix(a, "-") || strings.HasPrefix(a, "+") {
-			if !strings.HasPrefix(a, "--") {
-				more += strings.Count(a, "o") + strings.Count(a, "O")
-			}
-			continue
-		}
-		texts = append(texts, a)
-		if more == 0 {
-			break
-		}
-		more--
-	}
-	return texts
-}
-
-// splitStrings are the command lines that env takes as one argument, -S, which
-// may stand behind other letters and be written out in part.
-func splitStrings(args []string) (texts []string) {
-	for i, a := range args {
-		name, value, stated := strings.Cut(a, "=")
-		switch {
-		case len(name) > 3 && strings.HasPrefix("--split-string", name):
-			if stated {
-				texts = append(texts, strings.Join(append([]string{value}, args[i+1:]...), " "))
-			} else {
-				texts = append(texts, strings.Join(args[i+1:], " "))
-			}
-		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--"):
-			if _, value, ok := strings.Cut(a, "S"); ok {
-				texts = append(texts, strings.Join(append([]string{value}, args[i+1:]...), " "))
-			}
-		}
-	}
-	return texts
 }
