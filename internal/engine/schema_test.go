@@ -167,8 +167,10 @@ func TestSchemaIsBounded(t *testing.T) {
 		{"a great pattern and a long text", pat(`(?:a{1,10}){1,100}$`), `{"a":"` + long + `"}`, "too many"},
 		{"a small pattern and a long text", pat(`^[a-z]+$`), `{"a":"` + long + `"}`, ""},
 		{"a long list of the same", `{"type":"object","properties":{"l":{"uniqueItems":true}}}`, `{"l":` + list + `}`, "the same"},
-		{"long lists compared again and again", `{"type":"object","properties":{"l":{"allOf":[` + strings.Repeat(`{"uniqueItems":true},`, 1000) + `{}]}}}`,
-			`{"l":["` + long + `"]}`, "too many"},
+		{
+			"long lists compared again and again", `{"type":"object","properties":{"l":{"allOf":[` + strings.Repeat(`{"uniqueItems":true},`, 1000) + `{}]}}}`,
+			`{"l":["` + long + `"]}`, "too many",
+		},
 		{"forms in forms", `{"type":"object","$ref":"#/$defs/a","$defs":{"a":{"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}}}`, `{}`, "too many"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

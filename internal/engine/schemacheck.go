@@ -91,8 +91,8 @@ func argument(at *spot) string {
 	return strings.Join(parts, "")
 }
 
-// outOfBounds ends a check whose verdict does not count.
-var outOfBounds = errors.New("out of bounds")
+// errOutOfBounds ends a check whose verdict does not count.
+var errOutOfBounds = errors.New("out of bounds")
 
 // spend counts work and reports whether it is over its bound.
 func (c *schemaCheck) spend(work int) (over bool) {
@@ -105,7 +105,7 @@ func (c *schemaCheck) spend(work int) (over bool) {
 func (c *schemaCheck) apply(by, v any, at *spot, depth int) error {
 	if c.steps++; c.spent || c.steps > schemaSteps || depth > schemaDepth {
 		c.spent = true
-		return outOfBounds
+		return errOutOfBounds
 	}
 	m, ok := by.(map[string]any)
 	if !ok {
@@ -246,7 +246,7 @@ func (c *schemaCheck) matches(text, v string) (bool, error) {
 		return true, nil
 	}
 	if c.spend((len(v) + 16) * p.size) {
-		return false, outOfBounds
+		return false, errOutOfBounds
 	}
 	return p.re.MatchString(v), nil
 }
@@ -334,7 +334,7 @@ func (c *schemaCheck) one(list []any, v any, at *spot, depth int) (first error) 
 		sure, err := c.fits(sub, v, at, depth)
 		switch {
 		case c.spent:
-			return outOfBounds
+			return errOutOfBounds
 		case err == nil:
 			fit++
 			if sure {
@@ -363,7 +363,7 @@ func (c *schemaCheck) condition(m map[string]any, v any, at *spot, depth int) er
 	sure, err := c.fits(when, v, at, depth)
 	switch {
 	case c.spent:
-		return outOfBounds
+		return errOutOfBounds
 	case !sure:
 		return nil
 	case err != nil:
@@ -497,7 +497,7 @@ func (c *schemaCheck) unique(v []any, at *spot) error {
 	for i, e := range v {
 		text, _ := json.Marshal(plainZeros(e))
 		if c.spend(len(text) + 16) {
-			return outOfBounds
+			return errOutOfBounds
 		}
 		if j, has := places[string(text)]; has {
 			return misfits(at.entry(i), "is the same as entry %d, and each may be given once", j)
@@ -538,7 +538,7 @@ func (c *schemaCheck) contains(m map[string]any, v []any, at *spot, depth int) e
 	for i := range v {
 		sure, err := c.fits(by, v[i], at.entry(i), depth)
 		if c.spent {
-			return outOfBounds
+			return errOutOfBounds
 		}
 		if err == nil {
 			fit++

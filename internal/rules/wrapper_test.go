@@ -158,7 +158,7 @@ func TestSearchIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
 			search(script, func([]string) {})
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})
