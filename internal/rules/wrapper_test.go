@@ -40,6 +40,11 @@ func TestExpansionsAmongTheArgumentsOfWrappers(t *testing.T) {
 		"xargs --max-args=@ touch f", "xargs -d @ -n 1 touch", "exec -a @ touch f", "command time -o @ touch f", "time -o @ touch f",
 		"nice -n @ timeout @ env A=@ touch f", "env A=@ bash -c 'touch f'", "env A=@ sudo -u @ nohup touch f", "A=@ env A=@ touch f",
 	}
+	for _, script := range []string{
+		"env A=$HOME touch A2", `nohup env "A=$HOME" touch A5`, "env A=`pwd` touch A6", "timeout $((5)) touch A4", "nice -n $((1)) touch A9", `env "A=$(pwd)" 'B='"$X" touch f`,
+	} {
+		forbidden(t, script, true)
+	}
 	for _, word := range append(oneWord, anyWords...) {
 		for _, script := range passed {
 			forbidden(t, strings.ReplaceAll(script, "@", word), true)
