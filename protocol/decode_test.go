@@ -177,7 +177,7 @@ func TestEveryOperation(t *testing.T) {
 				t.Fatalf("%s: %v", encoded, err)
 			}
 			if name == OpCreate { // the encoder always sends what create requires
-				again.Params.(*Create).Absent = r.Params.(*Create).Absent
+				again.Params.(*Create).Absent, again.Params.(*Create).Given = r.Params.(*Create).Absent, r.Params.(*Create).Given
 				again.Params.(*Create).Tools = nil
 			}
 			if name == OpWait {
@@ -212,6 +212,14 @@ func TestParseRequestValues(t *testing.T) {
 		c = parse(t, `{"id":1,"op":"create","bot":"B","tools":[],"model":""}`).Params.(*Create)
 		if c.Absent.Model || !c.Absent.Instructions || c.Absent.Tools || c.Tools == nil {
 			t.Errorf("got %+v", c)
+		}
+	})
+	t.Run("create tells whether closed was given", func(t *testing.T) {
+		t.Parallel()
+		for more, given := range map[string]bool{``: false, `,"closed":null`: false, `,"closed":false`: true, `,"closed":true`: true} {
+			if c := parse(t, `{"id":1,"op":"create","bot":"B"`+more+`}`).Params.(*Create); c.Given.Closed != given {
+				t.Errorf("%s: given %v", more, c.Given.Closed)
+			}
 		}
 	})
 	t.Run("configure tells absent, null and a value apart", func(t *testing.T) {

@@ -108,6 +108,7 @@ var operations = map[string]operation{
 		c.Absent.Model = !given.has("model")
 		c.Absent.Instructions = !given.has("instructions")
 		c.Absent.Tools = !given.has("tools")
+		c.Given.Closed = given.has("closed")
 		keepZero(&c.CreatedByID, given.has("created_by_id"))
 		return nil
 	}, "bot"),
@@ -194,7 +195,7 @@ var fieldBits = func() map[string]fieldSet {
 	names := []string{
 		"bot", "model", "instructions", "tools", "source", "keep_turns", "request_id", "prompt",
 		"turn", "after", "limit", "node", "call_id", "request", "tag", "step", "name", "arguments", "ok",
-		"bot_id", "created_by_id", "expected_turn", "lease",
+		"bot_id", "created_by_id", "closed", "expected_turn", "lease",
 		"workspace", "delivery", "origin", "reasoning", "sandbox", "created_by", "approver", "compaction_model",
 		"by", "reason", "stream",
 	}

@@ -38,6 +38,11 @@ type Create struct {
 	// Absent is set by ParseRequest: which of the fields with a code of their
 	// own were left out or null. No client sets it.
 	Absent struct{ Model, Instructions, Tools bool } `json:"-"`
+
+	// Given is set by ParseRequest: which of the fields that a bot's socket
+	// refuses by their presence had a value, also their zero one. No client sets
+	// it.
+	Given struct{ Closed bool } `json:"-"`
 }
 
 // Fork makes a bot that goes on from a point of another's history; the answer

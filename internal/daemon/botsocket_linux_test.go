@@ -211,6 +211,8 @@ func TestBotSocket(t *testing.T) {
 			fmt.Sprintf(`,"created_by":"Ada","created_by_id":%d`, bob.ID): protocol.BotSocketRefused,
 			`,"created_by_id":0`: protocol.BotSocketRefused,
 			`,"closed":true`:     protocol.BotSocketRefused,
+			`,"closed":false`:    protocol.BotSocketRefused,
+			`,"client_tools":[]`: protocol.BotSocketRefused,
 			`,"client_tools":[{"name":"x","parameters":{"type":"object"},"tag":"t"}]`: protocol.BotSocketRefused,
 			`,"from":{"bot":"Bob","turn":1}`:                                          protocol.BotSocketRefused,
 			`,"sandbox":"danger-full-access"`:                                         protocol.SandboxWidens,
@@ -222,7 +224,7 @@ func TestBotSocket(t *testing.T) {
 		} {
 			k.refused(code, "create", b.kid("Kid", more))
 		}
-		for _, more := range []string{`,"closed":true`, fmt.Sprintf(`,"created_by":"Bob","created_by_id":%d`, bob.ID)} {
+		for _, more := range []string{`,"closed":true`, `,"closed":false`, fmt.Sprintf(`,"created_by":"Bob","created_by_id":%d`, bob.ID)} {
 			refusedFor(t, k.refused(protocol.BotSocketRefused, "fork", `"source":"Ada","bot":"Kid"`+more), "fork", ada)
 		}
 		k.refused(protocol.SandboxWidens, "fork", `"source":"Ada","bot":"Kid","network":true`)
@@ -237,7 +239,8 @@ func TestBotSocket(t *testing.T) {
 				t.Error("it has no socket when it is answered:", err)
 			}
 		}
-		k.ask(nil, "create", b.kid("Stated", fmt.Sprintf(`,"created_by":"Ada","created_by_id":%d,"closed":false`, ada.ID)))
+		k.ask(nil, "create", b.kid("Stated", fmt.Sprintf(`,"created_by":"Ada","created_by_id":%d`, ada.ID)))
+		k.ask(nil, "create", b.kid("Null", `,"closed":null,"client_tools":null`))
 	})
 	t.Run("AP-25 AP-26 PO-61 PO-62 its own gates are out of its reach, and those of what it makes", func(t *testing.T) {
 		t.Parallel()
@@ -341,6 +344,9 @@ func TestBotSocket(t *testing.T) {
 			} {
 				refusedFor(t, k.refused(protocol.BotSocketRefused, op, request), op, ada)
 			}
+		}
+		for _, closed := range []string{"true", "false"} {
+			refusedFor(t, k.refused(protocol.BotSocketRefused, "create", b.kid("X", `,"closed":`+closed)), "create", ada)
 		}
 		b.do("Shut", "run touch by-its-client")
 		k.ask(nil, "fork", `"source":"Open","bot":"Open2"`)

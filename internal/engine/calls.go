@@ -84,7 +84,7 @@ func (t *task) plannedRefusal(call *model.Call) (tool.Tool, *tool.Result) {
 		return refuse(protocol.InvalidToolArguments, call.Invalid)
 	}
 	if decl != nil {
-		if err := checkServed(decl, call.Arguments); err != nil {
+		if err := t.e.checkServed(decl, call.Arguments); err != nil {
 			return refuse(protocol.InvalidToolArguments, err.Error())
 		}
 		return nil, nil

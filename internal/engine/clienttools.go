@@ -101,8 +101,8 @@ func mayCall(b *store.Bot, declared []protocol.ClientTool) []string {
 }
 
 // checkServed checks a call's arguments by the tool's own schema.
-func checkServed(tool *protocol.ClientTool, args json.RawMessage) error {
-	s, err := parseSchema(tool.Parameters)
+func (e *Engine) checkServed(tool *protocol.ClientTool, args json.RawMessage) error {
+	s, err := e.schemas.of(tool.Parameters)
 	if err != nil {
 		return fmt.Errorf("the tool's schema cannot be read: %w", err)
 	}

@@ -12,8 +12,8 @@ import (
 // Create makes a bot. done is called once, after the commit, on the store's
 // goroutine; it must not block. The checks run in the order of protocol.md 7.
 func (e *Engine) Create(by *Owner, req *protocol.Create, done func(*protocol.Bot, *protocol.Error)) {
-	err := by.makes(protocol.OpCreate, &req.CreatedBy, &req.CreatedByID, req.Closed)
-	if err == nil && by != nil && len(req.ClientTools) > 0 {
+	err := by.makes(protocol.OpCreate, &req.CreatedBy, &req.CreatedByID, req.Closed || req.Given.Closed)
+	if err == nil && by != nil && req.ClientTools != nil {
 		err = by.Refuse(protocol.OpCreate, "client_tools are declared by a client on the daemon's own socket")
 	}
 	var b *store.Bot

@@ -95,6 +95,7 @@ type Engine struct {
 	tools     map[string]tool.Tool
 	toolNames []string
 	toolSets  toolSets
+	schemas   schemas
 	processes *tool.Slots
 	captures  *tool.Budget
 	pending   pending

@@ -23,7 +23,8 @@ type forking struct {
 // Fork makes a bot that goes on from a point of another's history. Nothing is
 // copied: the new bot's head is a node that the source has.
 func (e *Engine) Fork(ctx context.Context, by *Owner, req *protocol.Fork) (*protocol.Bot, *protocol.Error) {
-	if err := by.makes(protocol.OpFork, &req.CreatedBy, &req.CreatedByID, req.Closed.Or(false)); err != nil {
+	_, closed := req.Closed.Get()
+	if err := by.makes(protocol.OpFork, &req.CreatedBy, &req.CreatedByID, closed); err != nil {
 		return nil, err
 	}
 	f := &forking{e: e, by: by, req: req, folder: checkFolder(req.Workspace)}

@@ -175,6 +175,7 @@ func FuzzPlain(f *testing.F) {
 	for _, seed := range []string{
 		"git status", `echo 'a b' "c d" e'f'"g"`, "a && b || c; d | e", "git \\\nstatus", "x ~", "x a{b,c}", "x [a]",
 		"bash -c 'git status'", "x # y", "x $'a'", "if a; then b; fi", "x '\n'", "x !", "x ^", "x %1", "x +(a)", "=x", "x a=b", "x -- -",
+		"env A=$HOME x", `env -iS"$X" x`, "timeout $((5)) x", `sudo -$X --a=$X "$@" x`, "{env,A={1..3},x}", "nice [a]* @(x|y) ~ x", `bash -$O "cd $D; x" 'y'`, `eval A=$X "b $(c)"`,
 	} {
 		f.Add(seed)
 	}
