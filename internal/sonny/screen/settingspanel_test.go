@@ -177,7 +177,7 @@ func TestASettingThatConfinesNothingWantsItsWord(t *testing.T) {
 	}
 	const held = "model = \"scripted/sonny\"\ntrust_folders = \"always\"\nrow = \"manual\"\n"
 
-	t.Run("SO-24 in the panel nothing is written before it was typed", func(t *testing.T) {
+	t.Run("in the panel nothing is written before it was typed", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t, sonnytest.Config(held))
 		s := open(h, dir)
@@ -201,7 +201,7 @@ func TestASettingThatConfinesNothingWantsItsWord(t *testing.T) {
 		config(t, h, `row = "full"`, "")
 	})
 
-	t.Run("SO-24 every line that names one asks for it, and so does its number", func(t *testing.T) {
+	t.Run("every line that names one asks for it, and so does its number", func(t *testing.T) {
 		t.Parallel()
 		h, dir := demo(t, sonnytest.Config(held))
 		s := openPlain(h, dir)
