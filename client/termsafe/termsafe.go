@@ -33,8 +33,16 @@ func bidiControl(r rune) bool {
 
 func tagCharacter(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
+// zeroWidth reports whether a character is there and not to be seen: also those of which
+// a terminal makes a blank, and the soft hyphen.
 func zeroWidth(r rune) bool {
-	return r >= 0x200b && r <= 0x200d || r == 0x2060 || r == 0xfeff
+	switch {
+	case r >= 0x200b && r <= 0x200d, r >= 0x2060 && r <= 0x2064, r == 0xfeff:
+		return true
+	case r == 0xad, r == 0x34f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x180e, r == 0x3164, r == 0xffa0:
+		return true
+	}
+	return false
 }
 
 // Acts reports whether a terminal, or who reads it, is misled by a character of a

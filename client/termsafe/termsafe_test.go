@@ -2,6 +2,7 @@ package termsafe
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -93,5 +94,23 @@ func TestShellWord(t *testing.T) {
 				t.Errorf("%s reads it as %q, %v", shell, out, err)
 			}
 		})
+	}
+}
+
+func TestWhatCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	for _, r := range []rune{0xad, 0x34f, 0x115f, 0x1160, 0x180e, 0x200b, 0x200d, 0x2060, 0x2063, 0x3164, 0xfeff, 0xffa0} {
+		want := fmt.Sprintf(`a\u{%x}b`, r)
+		if got := OneLine("a" + string(r) + "b"); got != want {
+			t.Errorf("got %q, want %s", got, want)
+		}
+		if got := Prose.Text("a" + string(r) + "b"); got != "a"+string(r)+"b" {
+			t.Errorf("flowing: %q", got)
+		}
+	}
+	for _, text := range []string{"e\u0301", "한국", "👩\ufe0f", "naïve"} {
+		if got := OneLine(text); got != text {
+			t.Errorf("%q is shown as %q", text, got)
+		}
 	}
 }

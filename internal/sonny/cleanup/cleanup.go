@@ -7,10 +7,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"agent/client"
+	"agent/internal/place"
 	"agent/internal/sonny/lead"
 	"agent/protocol"
 )
@@ -87,6 +89,39 @@ func (a *Agent) work(ctx context.Context, bot *protocol.Bot, brief string, turn 
 		return "", protocol.Fail(CodeFailed, "the agent did not come to its end: "+why)
 	}
 	return end.Text, nil
+}
+
+// Halt ends and deletes the agents of earlier cleanups, whose program did not: nothing is
+// done by one when Halt is back without an error. Such an agent is known by all that
+// create gives it. It must not be called while a cleanup runs.
+func Halt(ctx context.Context, c *client.Client, folder string) error {
+	var left []protocol.Bot
+	for b, err := range c.Bots(ctx) {
+		if err != nil {
+			return err
+		}
+		if isAgent(b, folder) {
+			left = append(left, *b)
+		}
+	}
+	for i := range left {
+		b := &left[i]
+		if b.RunningTurn != nil {
+			if err := (&Agent{Client: c}).halt(ctx, b.Name, *b.RunningTurn); err != nil {
+				return err
+			}
+		}
+		if _, err := c.Delete(ctx, b.Name); err != nil && !errors.Is(err, protocol.BotNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func isAgent(b *protocol.Bot, folder string) bool {
+	return strings.HasPrefix(b.Name, lead.HeadlessName("memory", "")) && lead.Headless(b) &&
+		b.Sandbox == protocol.SandboxReadOnly && !b.Network && b.Workspace != nil && *b.Workspace == place.Real(folder) &&
+		slices.Equal(b.Tools, []string{"read"}) && len(b.ClientTools) == 1 && b.ClientTools[0].Name == Tool
 }
 
 // halt ends a turn that still runs, and waits until it has.

@@ -80,10 +80,10 @@ func there(h *sonnytest.Home, fact string) bool {
 
 // start begins a cleanup, and waits until its agent works. stop sends it a signal, and
 // reports whether it ended well.
-func start(t *testing.T, h *sonnytest.Home) (said *bytes.Buffer, stop func() bool) {
+func start(t *testing.T, h *sonnytest.Home) (cmd *exec.Cmd, stop func() bool) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(sonnytest.Programs(t), "sonny"), "memory", "cleanup")
-	said = &bytes.Buffer{}
+	cmd = exec.Command(filepath.Join(sonnytest.Programs(t), "sonny"), "memory", "cleanup")
+	said := &bytes.Buffer{}
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = h.Env, h.Dir, said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func start(t *testing.T, h *sonnytest.Home) (said *bytes.Buffer, stop func() boo
 		stats, err := h.Client().Stats(t.Context())
 		return err == nil && stats.ActiveTurns == 1
 	})
-	return said, func() bool {
+	return cmd, func() bool {
 		cmd.Process.Signal(syscall.SIGTERM)
 		return cmd.Wait() == nil
 	}
@@ -191,17 +191,41 @@ func TestCleanup(t *testing.T) {
 	t.Run("a signal ends the agent with its bot, and the next cleanup goes on", func(t *testing.T) {
 		t.Parallel()
 		h := home(t, []string{"tea"}, object{"text": "late", "delay_ms": 600_000})
-		said, stop := start(t, h)
+		cmd, stop := start(t, h)
 		if stop() {
-			t.Errorf("it ended well: %s", said)
+			t.Errorf("it ended well: %s", cmd.Stdout)
 		}
 		if names := bots(t, h); len(names) != 0 {
-			t.Errorf("still there: %q; it said %s", names, said)
+			t.Errorf("still there: %q; it said %s", names, cmd.Stdout)
 		}
 		if ran := h.Sonny("memory", "cleanup", "--rule"); ran.Exit != 0 || !there(h, "tea") {
 			t.Errorf("%+v", ran)
 		}
 	})
+	for name, kill := range map[string]func(*sonnytest.Home){
+		"the daemon goes on": func(*sonnytest.Home) {}, "its daemon was killed, too": (*sonnytest.Home).KillDaemon,
+	} {
+		t.Run("the agent of a cleanup that was killed is ended before its work is judged: "+name, func(t *testing.T) {
+			t.Parallel()
+			h := home(t, []string{"f1", "f2", "f3", "f4", "f5", "f6"},
+				call(object{"action": "rm", "scope": "user", "name": "f1"}, object{"action": "rm", "scope": "user", "name": "f2"}),
+				object{"text": "late", "delay_ms": 600_000})
+			killed, _ := start(t, h)
+			h.Until("two facts to go", func() bool { return !there(h, "f1") && !there(h, "f2") })
+			killed.Process.Kill()
+			killed.Wait()
+			kill(h)
+			ran := h.Sonny("memory", "cleanup", "--rule")
+			if ran.Exit != 0 || !strings.Contains(ran.Stdout, "an earlier cleanup was cut short") || strings.Count(ran.Stdout, "restored user/") != 2 || !there(h, "f1") || !there(h, "f2") {
+				t.Errorf("%+v", ran)
+			}
+			h.Agent("stats") // has a daemon run
+			h.Until("no agent that works", func() bool {
+				stats, err := h.Client().Stats(t.Context())
+				return err == nil && stats.ActiveTurns == 0
+			})
+		})
+	}
 	t.Run("memory that is turned off is looked through by no agent", func(t *testing.T) {
 		t.Parallel()
 		h := sonnytest.Fresh(t, sonnytest.Config(settings+"enabled = false\n"))

@@ -38,7 +38,8 @@ func (a *app) memoryCleanupVerb() *cobra.Command {
 // cleaned is what came of a cleanup.
 type cleaned struct {
 	*memory.Ended
-	Words string `json:"words,omitempty"` // the agent's last
+	CutShort *memory.Ended `json:"cut_short,omitempty"` // of an earlier one
+	Words    string        `json:"words,omitempty"`     // the agent's last
 }
 
 // memoryCleanup does the rule's part whether or not an agent can be had for the rest.
@@ -53,7 +54,7 @@ func (a *app) memoryCleanup(cmd *cobra.Command, rule bool) error {
 	if !rule {
 		name = cleanup.NewName()
 	}
-	c, err := m.Begin(name)
+	c, err := m.Begin(name, func() error { return a.haltCleaners(ctx, cmd, m) })
 	if err != nil {
 		return err
 	}
@@ -72,13 +73,39 @@ func (a *app) memoryCleanup(cmd *cobra.Command, rule bool) error {
 		a.notice(coded(failed).Error())
 	}
 	if a.json {
-		return a.orJSON(cleaned{ended, words}, err)
+		return a.orJSON(cleaned{ended, c.CutShort, words}, err)
 	}
 	a.sayCleaned(c, ended, words, rule)
 	return err
 }
 
+// haltCleaners ends the agents of cleanups that were cut short. Where no daemon runs,
+// they do nothing.
+func (a *app) haltCleaners(ctx context.Context, cmd *cobra.Command, m *memory.Memory) error {
+	w, err := a.lookAnywhere(cmd)
+	if err != nil {
+		return err
+	}
+	o := w.link()
+	o.Explicit, o.Companions = true, nil
+	link, err := connect.Open(ctx, o)
+	if errors.Is(err, protocol.DaemonUnavailable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	return cleanup.Halt(ctx, link.Client, m.Folder(memory.Scope{}))
+}
+
 func (a *app) sayCleaned(c *memory.Cleanup, ended *memory.Ended, words string, rule bool) {
+	if cut := c.CutShort; cut != nil {
+		a.say("an earlier cleanup was cut short; what its agent had done is judged now:")
+		for _, change := range cut.Changes {
+			a.say("  %s", change)
+		}
+	}
 	for _, change := range ended.Changes {
 		a.say("%s", change)
 	}
@@ -107,6 +134,9 @@ func (a *app) lookThrough(ctx context.Context, cmd *cobra.Command, m *memory.Mem
 		return "", err
 	}
 	defer link.Close()
+	if err := cleanup.Halt(ctx, link.Client, m.Folder(memory.Scope{})); err != nil { // of a daemon that did not run
+		return "", err
+	}
 	agent, err := w.cleaner(ctx, link, m)
 	if err != nil {
 		return "", err

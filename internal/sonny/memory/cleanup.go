@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"agent/internal/place"
 	"agent/protocol"
@@ -43,6 +45,9 @@ type Cleanup struct {
 	Removed  []Change  // by rule
 	Suspects []Suspect // for the agent
 	Problems []Problem // files that are no valid facts; they are left as they are
+	// CutShort is what came of an earlier run whose program ended before it did, nil
+	// where there was none.
+	CutShort *Ended
 
 	m      *Memory
 	lock   *place.OwnerLock
@@ -58,12 +63,14 @@ type Ended struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Begin starts a cleanup that the agent named bot is to do (sonny.md 25.4). It
-// copies every folder aside, ends a run that was cut short, and applies the rule:
-// marked facts that read as instructions to agents are removed. The caller then has
-// the agent do its work, and calls End whatever came of that. memory_busy while
-// another cleanup runs; memory_invalid.
-func (m *Memory) Begin(bot string) (_ *Cleanup, err error) {
+// Begin starts a cleanup that the agent named bot is to do (sonny.md 25.4). It ends a
+// run that was cut short, copies every folder aside, and applies the rule: marked facts
+// that read as instructions to agents are removed. halt, called first and while no other
+// cleanup can run, ends the agents of earlier ones: what they did is judged only when
+// they do no more. Its error is Begin's; it may be nil. The caller then has the agent do
+// its work, and calls End whatever came of that. memory_busy while another cleanup runs;
+// memory_invalid.
+func (m *Memory) Begin(bot string, halt func() error) (_ *Cleanup, err error) {
 	if err := m.makeOwnFolder(); err != nil {
 		return nil, err
 	}
@@ -79,10 +86,15 @@ func (m *Memory) Begin(bot string) (_ *Cleanup, err error) {
 			lock.Close()
 		}
 	}()
-	if err := m.endCutShort(lock); err != nil {
-		return nil, err
+	if halt != nil {
+		if err := halt(); err != nil {
+			return nil, err
+		}
 	}
 	c := &Cleanup{Bot: bot, m: m, lock: lock, before: map[Scope][]Fact{}}
+	if c.CutShort, err = m.endCutShort(lock); err != nil {
+		return nil, err
+	}
 	if c.Copy, err = m.copyAside(); err != nil {
 		return nil, err
 	}
@@ -207,10 +219,8 @@ func (c *Cleanup) end() (*Ended, error) {
 		return nil, err
 	}
 	ended := &Ended{Changes: append([]Change{}, c.Removed...), Copy: c.Copy, Problems: c.Problems}
-	lost, of := work.lost(), c.Facts()
-	var guard error
-	if lost >= 2 && 4*lost > of {
-		guard = protocol.Fail(codeLossGuard, fmt.Sprintf("the cleanup would have removed %d of %d facts, more than a quarter; they were put back, and %s holds them as they were", lost, of, c.Copy))
+	guard := c.guard(work)
+	if guard != nil {
 		ended.Restored = true
 		work, err = c.restore()
 	} else {
@@ -234,13 +244,29 @@ func (c *Cleanup) end() (*Ended, error) {
 	return ended, guard
 }
 
+// guard refuses work that loses too much, or that makes more facts than it removes: to
+// clean up is neither.
+func (c *Cleanup) guard(work changes) error {
+	lost, added, of := work.count("removed"), work.count("added"), c.Facts()
+	did := ""
+	switch {
+	case lost >= 2 && 4*lost > of:
+		did = fmt.Sprintf("removed %d of %d facts, more than a quarter; they were put back", lost, of)
+	case added > lost:
+		did = fmt.Sprintf("made %d new facts for %d that it removed; that was undone", added, lost)
+	default:
+		return nil
+	}
+	return protocol.Fail(codeLossGuard, "the cleanup would have "+did+", and "+c.Copy+" holds all as it was")
+}
+
 // changes are a run's.
 type changes []Change
 
-// lost are how many facts went.
-func (list changes) lost() (n int) {
+// count is how many of them are of a kind.
+func (list changes) count(what string) (n int) {
 	for _, change := range list {
-		if change.What == "removed" {
+		if change.What == what {
 			n++
 		}
 	}
@@ -304,7 +330,12 @@ func (c *content) broken(name string) bool {
 // restore puts back what the agent has removed and changed, and removes what it has
 // added.
 func (c *Cleanup) restore() (list changes, err error) {
-	for s, facts := range c.before {
+	scopes, err := c.allScopes()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range scopes {
+		facts := c.before[s]
 		err := c.m.locked(s, func(dir string) error {
 			now, err := readFolder(dir)
 			if err != nil {
@@ -339,57 +370,108 @@ func (c *content) undo(change Change, before []Fact) error {
 	return nil
 }
 
-// carryMarks marks the facts into which the agent has taken marked ones that it
-// removed: a merge does not clear a mark.
+// allScopes are those that have a folder, and those that had one.
+func (c *Cleanup) allScopes() ([]Scope, error) {
+	scopes, err := c.m.Scopes()
+	for s := range c.before {
+		if !slices.Contains(scopes, s) {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes, err
+}
+
+// carryMarks marks what the agent has saved where it may hold outside content. The agent
+// has read marked facts, or lines of them, and what they say may have moved it; so a
+// fact of its making is clean only when it is made of clean ones: each of its longer
+// words stands in an unmarked fact of its scope. Any other word brings the marks of the
+// facts that hold it, or of all, where it is in none.
 func (c *Cleanup) carryMarks() error {
-	for s, facts := range c.before {
-		err := c.m.existing(s, func(now *content) error {
-			changed := false
-			for i := range now.facts {
-				f := &now.facts[i]
-				if !f.savedBy(c.Bot) {
-					continue
-				}
-				for _, gone := range facts {
-					if len(gone.External) == 0 || now.find(gone.Name) != nil || !takesFrom(f, &gone) {
-						continue
-					}
-					f.External = union(f.External, gone.External)
-					if err := now.writeFact(f); err != nil {
-						return err
-					}
-					changed = true
-				}
+	var marked []Fact
+	for _, facts := range c.before {
+		for _, f := range facts {
+			if len(f.External) > 0 {
+				marked = append(marked, f)
 			}
-			if !changed {
-				return nil
-			}
-			return now.writeSoundIndex()
-		})
-		if err != nil {
+		}
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	scopes, err := c.allScopes()
+	if err != nil {
+		return err
+	}
+	for _, s := range scopes {
+		if err := c.m.existing(s, func(now *content) error { return c.carryTo(s, now, marked) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takesFrom reports whether a fact holds a third of another one's longer words.
-func takesFrom(f, gone *Fact) bool {
-	has := map[string]bool{}
-	for _, word := range wordsOf(f.Description + " " + f.Text) {
-		has[word] = true
+func (c *Cleanup) carryTo(s Scope, now *content, marked []Fact) error {
+	clean := map[string]bool{}
+	for _, f := range c.before[s] {
+		if len(f.External) == 0 {
+			f.addWords(clean)
+		}
 	}
-	all, shared := 0, 0
-	for _, word := range wordsOf(gone.Description + " " + gone.Text) {
-		if len(word) < 4 {
+	changed := false
+	for i := range now.facts {
+		f := &now.facts[i]
+		if !f.savedBy(c.Bot) {
 			continue
 		}
-		all++
-		if has[word] {
-			shared++
+		marks := marksOf(f, clean, marked)
+		if len(marks) == 0 {
+			continue
+		}
+		f.External = union(f.External, marks)
+		if err := now.writeFact(f); err != nil {
+			return err
+		}
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	return now.writeSoundIndex()
+}
+
+// marksOf are the marks that a fact's words bring which are in no clean fact.
+func marksOf(f *Fact, clean map[string]bool, marked []Fact) (marks []string) {
+	words := map[string]bool{}
+	f.addWords(words)
+	for word := range words {
+		if clean[word] {
+			continue
+		}
+		found := false
+		for i := range marked {
+			of := map[string]bool{}
+			if marked[i].addWords(of); of[word] {
+				marks, found = union(marks, marked[i].External), true
+			}
+		}
+		if !found {
+			for i := range marked {
+				marks = union(marks, marked[i].External)
+			}
+			return marks
 		}
 	}
-	return shared > 0 && 3*shared >= all
+	return marks
+}
+
+// addWords adds a fact's words of four letters and more, as they would read. Numbers are
+// none: a date that was reckoned is clean.
+func (f *Fact) addWords(to map[string]bool) {
+	for _, word := range wordsOf(evened(f.Name + " " + f.Description + " " + f.Text)) {
+		if utf8.RuneCountInString(word) >= 4 && strings.ContainsFunc(word, unicode.IsLetter) {
+			to[word] = true
+		}
+	}
 }
 
 // own is a path in ~/.agent/sonny.

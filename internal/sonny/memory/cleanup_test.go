@@ -32,7 +32,7 @@ func (g *ground) plain() {
 
 func (g *ground) begin() *Cleanup {
 	g.t.Helper()
-	c, err := g.Begin("tidy")
+	c, err := g.Begin("tidy", nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestCleanup(t *testing.T) {
 		g.save(demo, page)
 		c := g.begin()
 		g.save(demo, byAgent(draft("speed", "The service answers within forty milliseconds, and in ten at night.")))
-		g.save(demo, byAgent(draft("plain-3", "Another matter.")))
+		g.save(demo, byAgent(draft("plain-3", "The table of part 3 had 103 rows on 2026-11-29.")))
 		g.remove(demo, "page")
 		ended, err := c.End()
 		if err != nil || len(ended.Changes) != 3 {
@@ -210,6 +210,90 @@ func TestCleanup(t *testing.T) {
 			t.Errorf("the index: %s", index)
 		}
 		wholeIndex(g, 11)
+	})
+	for name, row := range map[string]struct {
+		scope  Scope
+		text   string
+		remove []string
+		marked bool
+	}{
+		"a copy beside the marked fact":            {demo, "The service answers within forty milliseconds.", []string{"plain-1"}, true},
+		"a copy in a wider scope":                  {Scope{}, "The service answers within forty milliseconds.", []string{"page"}, true},
+		"a copy with look-alikes":                  {demo, "The sеrvicе answеrs within forty millisеconds.", []string{"page"}, true},
+		"what is in no fact, when one is marked":   {demo, "It replies quickly.", []string{"page"}, true},
+		"a merge of clean facts beside a marked":   {demo, "The table of part 1 has 101 rows, and part 2 has 102 rows.", []string{"plain-1", "plain-2"}, false},
+		"the same in a scope where they were none": {Scope{}, "The table of part 1 has 101 rows.", []string{"plain-1"}, true},
+	} {
+		t.Run("PO-112 no mark is lost: "+name, func(t *testing.T) {
+			t.Parallel()
+			g := newGround(t)
+			g.plain()
+			page := draft("page", "The service answers within forty milliseconds.")
+			page.External = []string{"web_fetch"}
+			g.save(demo, page)
+			c := g.begin()
+			made := byAgent(draft("plain-0", row.text))
+			made.Description = "About plain-0"
+			g.save(row.scope, made)
+			g.remove(demo, row.remove...)
+			if _, err := c.End(); err != nil {
+				t.Fatal(err)
+			}
+			if external := strings.Contains(g.index(row.scope), "- plain-0 (project, verified 2026-11-30, external)"); external != row.marked {
+				t.Errorf("the index: %s", g.index(row.scope))
+			}
+		})
+	}
+	t.Run("more facts than were removed are undone, in scopes of the agent's making too", func(t *testing.T) {
+		t.Parallel()
+		g := newGround(t)
+		g.plain()
+		c := g.begin()
+		for i := range 3 {
+			g.save(Scope{fmt.Sprint("made-", i)}, byAgent(draft("a", "New.")))
+		}
+		g.remove(demo, "plain-1")
+		_, err := c.End()
+		refused(t, err, codeLossGuard, "made 3 new facts for 1")
+		for i := range 3 {
+			if strings.Contains(g.index(Scope{fmt.Sprint("made-", i)}), "- a ") {
+				t.Errorf("made-%d is still there", i)
+			}
+		}
+		wholeIndex(g, 10)
+	})
+	t.Run("what an earlier run's agent does is over before it is judged, and what came of it is told", func(t *testing.T) {
+		t.Parallel()
+		g := newGround(t)
+		g.plain()
+		c := g.begin()
+		g.remove(demo, "plain-1", "plain-2")
+		c.lock.Close() // its program was killed
+		next, err := g.Begin("next", func() error {
+			g.remove(demo, "plain-3", "plain-4") // its agent's last work
+			return nil
+		})
+		if err != nil || next.CutShort == nil || !next.CutShort.Restored || len(next.CutShort.Changes) != 4 {
+			t.Fatalf("%+v, %v", next, err)
+		}
+		wholeIndex(g, 10)
+		if _, err := next.End(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("an agent that cannot be ended ends the cleanup before it begins", func(t *testing.T) {
+		t.Parallel()
+		g := newGround(t)
+		g.plain()
+		g.save(demo, ordering("evil", "browser"))
+		if _, err := g.Begin("next", func() error { return protocol.Fail("daemon_disconnected", "") }); err == nil {
+			t.Fatal("it began")
+		}
+		wholeIndex(g, 11)
+		c := g.begin() // the lock is free again
+		if _, err := c.End(); err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("files that are no facts are left and named", func(t *testing.T) {
 		t.Parallel()
@@ -232,7 +316,7 @@ func TestCleanup(t *testing.T) {
 		t.Parallel()
 		g := newGround(t)
 		c := g.begin()
-		_, err := g.Begin("other")
+		_, err := g.Begin("other", nil)
 		refused(t, err, codeBusy, "another cleanup runs")
 		if _, err := c.End(); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // An order is one way in which a fact reads as an instruction to agents.
@@ -82,24 +84,47 @@ func ordersIn(f *Fact) string {
 	return ""
 }
 
-// evened is a text as the patterns take it: small letters, without invisible
-// characters and Markdown's emphasis, lines that were only wrapped joined, and each
-// item of a list a sentence of its own.
+// evened is a text as the patterns take it: small letters, those of other scripts that
+// look like Latin ones as these, without invisible characters, marks on letters and
+// Markdown's emphasis, letters that stand apart and lines that were only wrapped joined,
+// and each item of a list a sentence of its own.
 func evened(text string) string {
 	text = strings.Map(func(r rune) rune {
+		r = unicode.ToLower(r)
 		switch {
-		case unicode.Is(unicode.Cf, r), r == '*', r == '>':
+		case unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me), r == '*', r == '>', r == 'ㅤ', r == 'ᅠ':
 			return -1
 		case r == '’' || r == '‘':
 			return '\''
+		case looks[r] != 0:
+			return looks[r]
 		}
-		return unicode.ToLower(r)
-	}, text)
+		return r
+	}, norm.NFKD.String(text))
+	text = apart.ReplaceAllStringFunc(text, func(letters string) string { return strings.Join(strings.Fields(letters), "") })
 	text = item.ReplaceAllString(text, ". ")
 	return strings.TrimSpace(spaces.ReplaceAllString(text, " "))
 }
 
+// looks are small letters of Greek and Cyrillic, and a few others, that read as a Latin
+// one.
+var looks = lookalikes(
+	"аɑα", 'a', "ьЬ", 'b', "сϲ", 'c', "ԁ", 'd', "еєε", 'e', "ɡ", 'g', "һ", 'h', "іιı", 'i', "јϳ", 'j', "кκ", 'k', "ӏⅼ", 'l',
+	"м", 'm', "пո", 'n', "оοσօ", 'o', "рρ", 'p', "ԛ", 'q', "гг", 'r', "ѕ", 's', "тτ", 't', "υս", 'u', "ѵν", 'v', "ԝω", 'w', "хχ", 'x', "уγ", 'y', "ᴢ", 'z',
+)
+
+func lookalikes(pairs ...any) map[rune]rune {
+	m := map[rune]rune{}
+	for i := 0; i < len(pairs); i += 2 {
+		for _, r := range pairs[i].(string) {
+			m[r] = pairs[i+1].(rune)
+		}
+	}
+	return m
+}
+
 var (
+	apart  = regexp.MustCompile(`\b(?:\pL ){3,}\pL\b`)
 	item   = regexp.MustCompile(`\n\s*(?:[-+•#]+|\d+[.)])\s+|\n\s*\n\s*`)
 	spaces = regexp.MustCompile(`\s+`)
 )

@@ -201,20 +201,20 @@ func prune(top string) error {
 
 // endCutShort ends a run whose program ended before it did, by the same guard. The
 // rule's own work is read back from the state, and what was there from the copy.
-func (m *Memory) endCutShort(lock *place.OwnerLock) error {
+func (m *Memory) endCutShort(lock *place.OwnerLock) (*Ended, error) {
 	s := m.readState()
 	if s.Copy == "" {
-		return nil
+		return nil, nil
 	}
 	c := &Cleanup{Bot: s.Bot, Copy: s.Copy, m: m, lock: lock, before: map[Scope][]Fact{}}
 	if err := c.readBack(s.Removed); err != nil {
-		return err
+		return nil, err
 	}
-	_, err := c.end()
+	ended, err := c.end()
 	if protocol.CodeOf(err) == codeLossGuard {
-		return nil // it was put back, and the log says so
+		err = nil // it was put back, which Ended and the log say
 	}
-	return err
+	return ended, err
 }
 
 // readBack fills in what the rule had left, from the copy.
