@@ -70,6 +70,12 @@ var presets = map[string]preset{
 	"scripted":       {"scripted", "", "none"},
 }
 
+// IsPreset reports whether a provider's name alone says its family and its URL.
+func IsPreset(name string) bool {
+	_, known := presets[name]
+	return known
+}
+
 // parseProvider reads NAME[=FAMILY[,URL[,KEY-ENV]]]. It checks nothing: a
 // daemon that is started does, and a running one has only good ones.
 func parseProvider(spec string, env []string) providerSpec {

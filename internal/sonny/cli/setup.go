@@ -233,6 +233,7 @@ func (a *app) setupScreen(ctx context.Context, w *around, t ahead.Terminal, told
 		},
 		Keep:    w.keep,
 		Bedrock: w.bedrock,
+		Spec:    setup.Spec,
 		Other:   w.other,
 		Tour:    w.tour,
 		SignIn:  func(ctx context.Context) error { return a.signIn(ctx, agent) },
@@ -290,11 +291,14 @@ func (w *around) bedrock(_, region string) error {
 // other keeps an endpoint by its spec, and its key under the variable that it names.
 func (w *around) other(spec, key string) error {
 	if key != "" {
-		names := client.KeyVariables([]string{spec})
-		if len(names) != 1 {
+		variable, err := setup.Spec(spec)
+		if err != nil {
+			return err
+		}
+		if variable == "" {
 			return errors.New("the spec names no variable for the key")
 		}
-		if err := config.SetEnv(w.envPath(), names[0], key); err != nil {
+		if err := config.SetEnv(w.envPath(), variable, key); err != nil {
 			return err
 		}
 	}

@@ -33,9 +33,15 @@ func Set(path, name, value string, further Reader) error {
 	return err
 }
 
+// Typed is what was typed, read as a value of a setting. Its errors are those of Takes.
+func Typed(name, value string) (any, error) {
+	_, v, err := read(name, value)
+	return v, err
+}
+
 // Takes reports why Set would refuse a setting whatever its file; nil where it would not.
 func Takes(name, value string) error {
-	_, _, err := read(name, value)
+	_, err := Typed(name, value)
 	return err
 }
 

@@ -60,6 +60,22 @@ func ParseRow(name string) (Row, error) {
 	return "", protocol.Fail(protocol.UsageError, fmt.Sprintf("%q is no row: auto, manual, look or full", name))
 }
 
+// OpenWord is what the person types on the screen before nothing is confined any more
+// (sonny.md 4).
+const OpenWord = "full"
+
+// OpenWarning is what the person is told before OpenWord is asked for: of a row, or of a
+// sandbox, that confines nothing. "" where both confine or are "", and no word is needed.
+func OpenWarning(row Row, sandbox string) string {
+	switch {
+	case row == Full:
+		return "Row full: nothing is confined and nobody is asked. Type " + OpenWord + " to take it."
+	case sandbox == protocol.SandboxFull:
+		return sandbox + ": its commands run with all your permissions. Type " + OpenWord + " to take it."
+	}
+	return ""
+}
+
 // Confinement is who is asked about a bot's calls and what its sandbox allows: what
 // the footer shows, whoever made the bot and however.
 type Confinement struct {

@@ -127,8 +127,9 @@ func (c *Console) flush() {
 	c.waiting = nil
 }
 
-// Hide has stars stand for what is typed from now on, or not.
-func (c *Console) Hide(on bool) { c.line.hidden = on }
+// Hide has stars stand for what is typed from now on: from the character on with which
+// secret says of the line so far that it is one. nil shows all that is typed.
+func (c *Console) Hide(secret func(line string) bool) { c.line.secret = secret }
 
 // Begun reports whether a line is begun.
 func (c *Console) Begun() bool { return c.line.begun() }

@@ -20,8 +20,9 @@ type part struct {
 
 // line is the line that is being typed, echoed as it is typed.
 type line struct {
-	hidden bool   // what is typed is a secret, and stars stand for it
-	above  string // what was typed before, of a message of several lines
+	secret func(line string) bool // says that what is typed so far is one; nil: nothing is
+	hidden bool                   // it was said of this line, and stars stand for the rest of it
+	above  string                 // what was typed before, of a message of several lines
 	parts  []part
 }
 
@@ -56,7 +57,11 @@ func (l *line) typed(s string) (echo string) {
 	if !l.begun() {
 		echo = head
 	}
+	var b strings.Builder
+	b.WriteString(l.text())
 	for cluster := range text.Clusters(strings.ReplaceAll(s, "\t", " ")) {
+		b.WriteString(cluster)
+		l.hidden = l.hidden || l.secret != nil && l.secret(b.String())
 		shown := termsafe.OneLine(cluster)
 		if l.hidden {
 			shown = "*"
@@ -91,6 +96,7 @@ func (l *line) rubbed() (echo string) {
 	l.parts = l.parts[:len(l.parts)-1]
 	if !l.begun() {
 		width += len(head)
+		l.hidden = false
 	}
 	return rub(width)
 }
@@ -104,7 +110,7 @@ func (l *line) cleared() (echo string) {
 	for _, p := range l.parts {
 		width += p.width
 	}
-	*l = line{hidden: l.hidden}
+	*l = line{secret: l.secret}
 	return rub(width)
 }
 
@@ -121,6 +127,6 @@ func (l *line) ended() (message string, ok bool) {
 		l.above, l.parts = strings.TrimSuffix(message, `\`)+"\n", nil
 		return "", false
 	}
-	*l = line{hidden: l.hidden}
+	*l = line{secret: l.secret}
 	return message, true
 }

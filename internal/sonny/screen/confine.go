@@ -185,11 +185,7 @@ func (a *App) sandboxCommand(mode string) error {
 		}
 		a.change(a.session, nil, place, "sandbox "+mode)
 	}
-	if mode == protocol.SandboxFull {
-		a.confirm("danger-full-access: its commands run with all your permissions. Type full to take it.", set)
-		return nil
-	}
-	set(a)
+	a.confirmed("", mode, set)
 	return nil
 }
 

@@ -70,6 +70,18 @@ func TestFirstRun(t *testing.T) {
 		h.Write(".agent/models", "scripted/sonny\nscripted/judge-allow\n")
 		s := h.In(dir).Screen(sonnytest.Terminal{Width: 100, Height: 60}, "sonny", "setup", "--screen", "plain")
 		wants(t, s, "notice: 5 model, scripted/sonny, suggested", "notice: 6 asks, auto", "notice: 7 sandbox, ✔ commands are confined")
+		send(s, "6")
+		s.WaitFor("notice: who is asked: type a number to take it.")
+		send(s, "please 4")
+		s.WaitFor("notice: that line is no answer here.")
+		send(s, "4")
+		wants(t, s, "notice: Row full: nothing is confined", "notice: type full, then Enter. an empty line means no.")
+		send(s, "")
+		send(s, "wrongkey1")
+		s.WaitFor("notice: whose key is it?")
+		send(s, "second_KEY")
+		s.Until("the question again", func(screen string) bool { return strings.Count(screen, "notice: whose key is it?") == 2 })
+		send(s, "")
 		send(s, "5")
 		wants(t, s, "notice: model, 2 models", "notice: effort default (Tab), [x] use for new folders")
 		send(s, "judge")
@@ -84,7 +96,10 @@ func TestFirstRun(t *testing.T) {
 		if status := s.Exit(); status != 0 {
 			t.Errorf("status %d", status)
 		}
-		if config, err := os.ReadFile(h.Path(".agent", "config.toml")); err != nil || !strings.Contains(string(config), `model = "scripted/judge-allow"`) {
+		if raw := string(s.Raw()); strings.Contains(raw, "wrongkey") || strings.Contains(raw, "second_KEY") {
+			t.Errorf("a key is shown:\n%s", raw)
+		}
+		if config, err := os.ReadFile(h.Path(".agent", "config.toml")); err != nil || strings.Contains(string(config), "row =") || !strings.Contains(string(config), `model = "scripted/judge-allow"`) {
 			t.Errorf("%v in\n%s", err, config)
 		}
 		onlyLines(t, s)

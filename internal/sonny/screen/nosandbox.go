@@ -28,7 +28,7 @@ func (a *App) noSandbox(err error) {
 				a.send(delivery{})
 				return true
 			}
-			a.confirm("Nothing confines its commands then; you are asked for each. Type full to take it.", func(a *App) {
+			a.confirm("Nothing confines its commands then; you are asked for each. Type "+lead.OpenWord+" to take it.", func(a *App) {
 				a.panel = nil
 				a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = lead.Manual, protocol.SandboxFull })
 				a.send(delivery{})

@@ -81,11 +81,7 @@ func (a *App) pickRow() {
 
 // wantRow sets a row; the one without any confinement only when its name was typed.
 func (a *App) wantRow(row lead.Row, tasks bool) {
-	if row != lead.Full {
-		a.changeRow(row, tasks)
-		return
-	}
-	a.confirm("Row full: nothing is confined and nobody is asked. Type full to take it.", func(a *App) { a.changeRow(row, tasks) })
+	a.confirmed(row, "", func(a *App) { a.changeRow(row, tasks) })
 }
 
 // nextRow steps the lead's row.

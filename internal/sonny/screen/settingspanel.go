@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/config"
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/notify"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/lists"
@@ -42,7 +43,7 @@ func (a *App) configCommand(args string) error {
 	name, value, change := cutSpace(args)
 	switch {
 	case change:
-		return a.setSetting(name, value)
+		return a.setSetting(name, value, nil)
 	case name == "" || config.IsTable(name):
 		return a.openSettings(name)
 	}
@@ -73,7 +74,7 @@ func (a *App) openSettings(table string) error {
 	}
 	p.keys = map[string]func(*App, lists.Row) bool{
 		"enter":     func(a *App, r lists.Row) bool { p.change(a, r); return false },
-		"backspace": func(a *App, r lists.Row) bool { p.failing(a, a.unsetSetting(r.ID)); return false },
+		"backspace": func(a *App, r lists.Row) bool { a.failing(a.unsetSetting(r.ID, func() { p.read(a) })); return false },
 	}
 	if table != "" {
 		p.title += " of " + cells.OneLine(table)
@@ -129,19 +130,10 @@ func (p *settingsPanel) change(a *App, r lists.Row) {
 		return
 	}
 	if s.Key.Truth() {
-		p.failing(a, a.setSetting(s.Name, fmt.Sprint(s.Value != true)))
+		a.failing(a.setSetting(s.Name, fmt.Sprint(s.Value != true), func() { p.read(a) }))
 		return
 	}
 	a.failing(a.openSetting(s.Name, p))
-}
-
-// failing says what kept a setting from being changed, or reads them anew.
-func (p *settingsPanel) failing(a *App, err error) {
-	if err != nil {
-		a.notes.fail(err)
-		return
-	}
-	p.read(a)
 }
 
 // settingPanel is one setting: what there is to know of it, and what it can be.
@@ -206,7 +198,7 @@ func (p *settingPanel) write() {
 		if typed == "" {
 			return nil
 		}
-		return p.changed(a, a.setSetting(p.held.Name, typed))
+		return a.setSetting(p.held.Name, typed, func() { p.changed(a) })
 	}}
 	if p.held.Value != nil {
 		q.typed.Set(settings.Typed(p.held))
@@ -220,52 +212,104 @@ func (p *settingPanel) take(a *App, id string) bool {
 	case settings.Write:
 		p.write()
 	case settings.Unset:
-		a.failing(p.changed(a, a.unsetSetting(p.held.Name)))
+		a.failing(a.unsetSetting(p.held.Name, func() { p.changed(a) }))
 	default:
-		a.failing(p.changed(a, a.setSetting(p.held.Name, id)))
+		a.failing(a.setSetting(p.held.Name, id, func() { p.changed(a) }))
 	}
 	return false
 }
 
 // changed shows what holds now: in the list that the setting was opened from, else here.
-func (p *settingPanel) changed(a *App, err error) error {
-	switch {
-	case err != nil:
-	case p.back != nil:
+func (p *settingPanel) changed(a *App) {
+	if p.back != nil {
 		a.panel = p.back
 		p.back.read(a)
-	default:
-		a.heldSettings(func(c *config.Config) { p.held = setting(c, p.held.Name); p.news++ })
+		return
 	}
-	return err
+	a.heldSettings(func(c *config.Config) { p.held = setting(c, p.held.Name); p.news++ })
 }
 
-// setSetting changes a setting in config.toml: its comments and what is not known stay.
-func (a *App) setSetting(name, value string) error {
+// setSetting changes a setting in config.toml: its comments and what is not known stay. One
+// by which nothing is confined any more wants its word typed before. changed, nil for nothing,
+// is called when it was.
+func (a *App) setSetting(name, value string, changed func()) error {
 	if a.o.Config == "" {
 		return protocol.Fail("failed", "there is no settings file to keep it in")
 	}
-	if err := config.Set(a.o.Config, name, value, a.o.Reads); err != nil {
-		return err
-	}
-	a.tellSetting(name, name+" is set")
-	return nil
-}
-
-// unsetSetting takes one out of config.toml.
-func (a *App) unsetSetting(name string) error {
-	if a.o.Config == "" {
-		return protocol.Fail("failed", "there is no settings file")
-	}
-	there, err := config.Unset(a.o.Config, name, a.o.Reads)
+	v, err := config.Typed(name, value)
 	if err != nil {
 		return err
 	}
-	if !there {
-		a.notes.say(name + " is not set in config.toml")
+	row, mode := confines(name, v)
+	return a.confirmedChange(row, mode, changed, func() error {
+		if err := config.Set(a.o.Config, name, value, a.o.Reads); err != nil {
+			return err
+		}
+		a.tellSetting(name, name+" is set")
 		return nil
+	})
+}
+
+// confines gives the row or the sandbox that a value of a setting names, "" for neither.
+func confines(name string, value any) (row lead.Row, mode string) {
+	word, _ := value.(string)
+	switch strings.Join(config.ParseKey(name), ".") {
+	case "row":
+		return lead.Row(word), ""
+	case "sandbox_mode":
+		return "", word
 	}
-	a.tellSetting(name, name+" is at its default")
+	return "", ""
+}
+
+// unsetSetting takes one out of config.toml, as setSetting changes one.
+func (a *App) unsetSetting(name string, changed func()) error {
+	if a.o.Config == "" {
+		return protocol.Fail("failed", "there is no settings file")
+	}
+	return a.confirmedChange("", a.sandboxWithout(name), changed, func() error {
+		there, err := config.Unset(a.o.Config, name, a.o.Reads)
+		if err != nil {
+			return err
+		}
+		if !there {
+			a.notes.say(name + " is not set in config.toml")
+			return nil
+		}
+		a.tellSetting(name, name+" is at its default")
+		return nil
+	})
+}
+
+// sandboxWithout is the sandbox that holds once a setting is taken out, "" where that
+// setting has no part in it: without a sandbox_mode it is the row's.
+func (a *App) sandboxWithout(name string) string {
+	if strings.Join(config.ParseKey(name), ".") != "sandbox_mode" || a.o.Held == nil {
+		return ""
+	}
+	c, _ := a.o.Held()
+	if c == nil {
+		return protocol.SandboxFull // which row holds is not known
+	}
+	row, _ := setting(c, "row").Value.(string)
+	return lead.Row(row).Sandbox()
+}
+
+// confirmedChange changes a setting by which a row or a sandbox is taken; both are "" for one
+// that is of neither. What fails after the person's word has no place to go back to, and is
+// said.
+func (a *App) confirmedChange(row lead.Row, mode string, changed func(), change func() error) error {
+	do := func() error {
+		err := change()
+		if err == nil && changed != nil {
+			changed()
+		}
+		return err
+	}
+	if lead.OpenWarning(row, mode) == "" {
+		return do()
+	}
+	a.confirmed(row, mode, func(a *App) { a.failing(do()) })
 	return nil
 }
 

@@ -165,3 +165,85 @@ func TestTheSettingsInPlainLines(t *testing.T) {
 	onlyLines(t, s)
 	labelled(t, s)
 }
+
+func TestASettingThatConfinesNothingWantsItsWord(t *testing.T) {
+	t.Parallel()
+	config := func(t *testing.T, h *sonnytest.Home, want, without string) {
+		t.Helper()
+		text, err := os.ReadFile(h.Path(".agent", "config.toml"))
+		if err != nil || !strings.Contains(string(text), want) || without != "" && strings.Contains(string(text), without) {
+			t.Errorf("%v in\n%s", err, text)
+		}
+	}
+	const held = "model = \"scripted/sonny\"\ntrust_folders = \"always\"\nrow = \"manual\"\n"
+
+	t.Run("in the panel nothing is written before it was typed", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, sonnytest.Config(held))
+		s := open(h, dir)
+		s.WaitFor("1 AGENTS.md")
+		send(s, "/config row")
+		s.WaitFor("▎ manual")
+		s.Keys("Down", "Down", "Enter")
+		s.WaitFor("Row full: nothing is confined and nobody is asked. Type full to take it.")
+		s.Type("ful")
+		s.Keys("Enter")
+		s.WaitFor("› ful")
+		config(t, h, held, "full")
+		s.Keys("Escape")
+		s.WaitGone("Type full")
+		config(t, h, held, "full")
+		s.Keys("Enter")
+		s.WaitFor("Type full to take it")
+		s.Type("full")
+		s.Keys("Enter")
+		wants(t, s, "row is set", "value     full")
+		config(t, h, `row = "full"`, "")
+	})
+
+	t.Run("every line that names one asks for it, and so does its number", func(t *testing.T) {
+		t.Parallel()
+		h, dir := demo(t, sonnytest.Config(held))
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		for _, line := range []string{"/config row full", `/config row "full"`, `/config "row" full`, "/config sandbox_mode danger-full-access"} {
+			asked(s, line)
+			config(t, h, held, "full")
+			config(t, h, held, "danger")
+			from := len(s.Raw())
+			send(s, "yes")
+			s.WaitRaw(from, "yes is not full; nothing was done")
+			send(s, "")
+		}
+		send(s, "/config sandbox_mode")
+		s.WaitFor("  3 danger-full-access")
+		asked(s, "3")
+		send(s, "full")
+		wants(t, s, "notice: sandbox_mode is set", "  value, danger-full-access")
+		config(t, h, `sandbox_mode = "danger-full-access"`, "")
+		onlyLines(t, s)
+		labelled(t, s)
+	})
+
+	t.Run("taking out what narrows the row full asks for it, too", func(t *testing.T) {
+		t.Parallel()
+		const narrowed = "model = \"scripted/sonny\"\ntrust_folders = \"always\"\nrow = \"full\"\nsandbox_mode = \"workspace-write\"\n"
+		h, dir := demo(t, sonnytest.Config(narrowed))
+		s := openPlain(h, dir)
+		s.WaitFor("demo.lead")
+		send(s, "/config sandbox_mode")
+		s.WaitFor("  4 take it out of config.toml")
+		asked(s, "4")
+		config(t, h, narrowed, "")
+		send(s, "full")
+		s.WaitFor("notice: sandbox_mode is at its default")
+		config(t, h, `row = "full"`, "sandbox_mode")
+	})
+}
+
+// asked types a line, and waits until the word is asked for without which nothing is done.
+func asked(s *sonnytest.Screen, line string) {
+	from := len(s.Raw())
+	send(s, line)
+	s.WaitRaw(from, "  type full, then Enter. an empty line means no.")
+}

@@ -117,49 +117,49 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// chooseRow takes a row for the new lead; full wants its word typed.
+// chooseRow takes a row for the new lead.
 func (a *App) chooseRow(row lead.Row) {
-	take := func(a *App) { a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = row, "" }) }
-	if row.Sandbox() != protocol.SandboxFull {
-		take(a)
-		return
-	}
-	a.confirm("Row full: nothing is confined and nobody is asked. Type full to take it.", take)
+	a.confirmed(row, "", func(a *App) { a.forNewLead(func(s *lead.Settings) { s.Row, s.Sandbox = row, "" }) })
 }
 
 func (a *App) chooseSandbox(mode string) {
-	take := func(a *App) { a.forNewLead(func(s *lead.Settings) { s.Sandbox = mode }) }
-	if mode != protocol.SandboxFull {
+	a.confirmed("", mode, func(a *App) { a.forNewLead(func(s *lead.Settings) { s.Sandbox = mode }) })
+}
+
+// confirmed takes a row or a sandbox, the other of which is "". One that confines nothing
+// is taken only when the person has typed the word for it: each way to one goes through here.
+func (a *App) confirmed(row lead.Row, mode string, take func(*App)) {
+	warning := lead.OpenWarning(row, mode)
+	if warning == "" {
 		take(a)
 		return
 	}
-	a.confirm("danger-full-access: its commands run with all your permissions. Type full to take it.", take)
+	a.confirm(warning, take)
 }
 
 // confirm has the person type full before nothing is confined any more.
 func (a *App) confirm(words string, yes func(*App)) {
-	a.ask(&question{text: words, want: "full", yes: yes})
+	a.ask(&question{text: words, want: lead.OpenWord, yes: yes})
 }
 
 // ask puts a question into the list that is open, or into one of its own.
 func (a *App) ask(q *question) {
-	list, ok := a.panel.(*listPanel)
-	if !ok {
-		list = &listPanel{title: "are you sure?", empty: "Esc closes", rows: func(*App) []lists.Row { return nil }}
-		a.panel = list
-		yes, no := q.yes, q.no
-		q.yes = func(a *App) {
-			a.panel = nil
-			yes(a)
-		}
-		q.no = func(a *App) {
-			a.panel = nil
-			if no != nil {
-				no(a)
-			}
+	if open, is := a.panel.(lister); is {
+		open.asList().ask(q)
+		return
+	}
+	a.panel = &listPanel{title: "are you sure?", empty: "Esc closes", rows: func(*App) []lists.Row { return nil }, asks: q}
+	yes, no := q.yes, q.no
+	q.yes = func(a *App) {
+		a.panel = nil
+		yes(a)
+	}
+	q.no = func(a *App) {
+		a.panel = nil
+		if no != nil {
+			no(a)
 		}
 	}
-	list.ask(q)
 }
 
 func (a *App) renameProject(name string) {

@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"slices"
 	"strings"
 
 	"agent/protocol"
@@ -52,6 +53,35 @@ func Clean(typed string) (string, error) {
 		return "", protocol.Fail(protocol.UsageError, "a key is one line of printable ASCII without blanks; what was pasted is not")
 	}
 	return key, nil
+}
+
+// Digits reports whether what was typed is a number, which no key is.
+func Digits(typed string) bool {
+	return typed != "" && !strings.ContainsFunc(typed, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// leastKey is how long a key is at least, in bytes.
+const leastKey = 8
+
+// Short reports whether what was typed is too short for a key.
+func Short(typed string) bool { return len(typed) < leastKey }
+
+// tail is as much of a line's end as has the beginning of a key in it, once that is typed.
+const tail = 16
+
+// BeginsKey reports whether the last word of a line that is being typed begins as a key does.
+func BeginsKey(line string) bool {
+	line = line[max(0, len(line)-tail):]
+	_, is := Whose(line[strings.LastIndexAny(line, " ,=\"'\n")+1:])
+	return is
+}
+
+// HoldsKey reports whether a word of a line begins as a key does.
+func HoldsKey(line string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" ,=\"'\n", r) }), func(word string) bool {
+		_, is := Whose(word)
+		return is
+	})
 }
 
 // Whose is the provider that a key's prefix names; false for a key that could be

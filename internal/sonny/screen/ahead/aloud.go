@@ -8,6 +8,7 @@ import (
 	"agent/internal/sonny/plain"
 	"agent/internal/sonny/screen/edit"
 	"agent/internal/sonny/screen/term"
+	"agent/internal/sonny/setup"
 )
 
 // Aloud is a terminal on which screens are read out as lines (sonny.md 14): of each
@@ -19,14 +20,14 @@ type Aloud struct {
 	leave  context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
-	con    *plain.Console
-	why    string
-	spoke  bool
-	hidden func() bool
-	left   int  // keys of a line that the screen has not taken yet
-	typed  bool // a line was typed since the newest frame
-	rows   []string
+	mu    sync.Mutex // guards what follows
+	con   *plain.Console
+	why   string
+	spoke bool
+	keys  func() bool // whether the screen asks for a key now, which is never shown; nil: it takes no lines
+	left  int         // keys of a line that the screen has not taken yet
+	typed bool        // a line was typed since the newest frame
+	rows  []string
 }
 
 // ReadAloud reads out what is drawn on a terminal that is open for lines. why is what
@@ -61,12 +62,28 @@ func (r *Aloud) Size() (w, h int, err error) { return plain.Wide, everyRow, nil 
 // everyRow is more than a screen that is read out has, so that none of it is cut.
 const everyRow = 600
 
-// hide has stars stand for what is typed while a condition holds. It is asked on the
-// goroutine that draws.
-func (r *Aloud) hide(hidden func() bool) {
+// takesLines gives a screen what is typed as whole lines, until it is called with nil. asksKey
+// tells whether stars stand for all of a line, and is asked on the goroutine that draws. Of
+// every other line they stand for what begins as a key does.
+func (r *Aloud) takesLines(asksKey func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hidden = hidden
+	r.keys = asksKey
+	r.con.Hide(nil)
+	if asksKey != nil {
+		r.con.Hide(whole) // until it is drawn
+	}
+}
+
+// whole has stars stand for all of a line.
+func whole(string) bool { return true }
+
+// taken says that the screen has begun to act on a line: when the next frame has nothing new,
+// it was no answer.
+func (r *Aloud) taken() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.typed = true
 }
 
 // Draw prints the rows that were not in the frame before, once the line that was typed
@@ -95,7 +112,12 @@ func (r *Aloud) Draw(f *term.Frame) {
 		r.con.Print(plain.Notice+": that line is no answer here.", plain.Notice+": "+rows[len(rows)-1])
 	}
 	r.rows, r.typed = rows, false
-	r.con.Hide(r.hidden != nil && r.hidden())
+	if r.keys != nil {
+		r.con.Hide(setup.BeginsKey)
+		if r.keys() {
+			r.con.Hide(whole)
+		}
+	}
 }
 
 // listen makes keys of the lines that are typed.
@@ -131,6 +153,10 @@ func (r *Aloud) heard(e term.Event) []term.Event {
 			return []term.Event{e}
 		}
 		if done, ok := r.con.Key(e.Name, e.Text); ok {
+			if r.keys != nil {
+				r.con.Hide(whole) // what is asked for next is not known before it is drawn
+				return []term.Event{spoken{term.Paste{Text: done.Text}}}
+			}
 			keys := keysOf(done.Text)
 			r.left, r.typed = len(keys), true
 			return keys
@@ -139,11 +165,14 @@ func (r *Aloud) heard(e term.Event) []term.Event {
 	return nil
 }
 
+// spoken is a whole line that was typed.
+type spoken struct{ term.Paste }
+
 // keysOf are the keys that a line stands for: a choice is its one character, "esc" and
 // the like are the key of that name, and everything else is typed and taken by Enter.
 func keysOf(line string) (keys []term.Event) {
 	switch {
-	case slices.Contains([]string{"esc", "up", "down", "tab", "ctrl+t"}, line):
+	case slices.Contains([]string{"esc", "up", "down"}, line):
 		return []term.Event{term.Key{Name: line}}
 	case len(line) == 1:
 		return []term.Event{term.Key{Name: line, Text: line}}

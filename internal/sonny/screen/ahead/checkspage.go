@@ -49,7 +49,10 @@ func (c checked) words() text.Line {
 
 // sandboxPage shows the checks, and for one that failed the command that would mend it.
 func (f *FirstRun) sandboxPage(ctx context.Context) *page {
-	p := &page{title: "sandbox", empty: "checking: a sandbox is made and tried, which may take a minute", hint: "↑↓  y copy the command  r check again  Esc back"}
+	p := &page{
+		title: "sandbox", empty: "checking: a sandbox is made and tried, which may take a minute", hint: "↑↓  y copy the command  r check again  Esc back",
+		asked: "sandbox: type y to copy the command, r to check again, down and up for the other checks. an empty line goes back.",
+	}
 	if at := slices.IndexFunc(f.sandbox.list, func(c doctor.Check) bool { return c.Status == doctor.Fail }); at >= 0 {
 		p.At = f.sandbox.list[at].ID // what is to be mended
 	}

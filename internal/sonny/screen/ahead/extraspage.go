@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agent/internal/sonny/fault"
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/lists"
 	"agent/internal/sonny/screen/text"
 )
@@ -36,7 +37,7 @@ func onOff(on bool) string {
 
 // extrasPage turns the extras on and off, and sends a notification to try.
 func (f *FirstRun) extrasPage(ctx context.Context) *page {
-	p := &page{title: "extras", hint: "Enter change it  Esc back"}
+	p := &page{title: "extras", hint: "Enter change it  Esc back", asked: "extras: type a number to change it. an empty line goes back."}
 	p.rows = func() []lists.Row {
 		e := f.extras
 		rows := []lists.Row{
@@ -110,7 +111,7 @@ func (f *FirstRun) set(key, value string) {
 
 // asksPage picks who is asked before a call leaves the sandbox.
 func (f *FirstRun) asksPage() *page {
-	p := &page{title: "who is asked", hint: "Enter take it  Esc back"}
+	p := &page{title: "who is asked", hint: "Enter take it  Esc back", asked: "who is asked: type a number to take it. an empty line goes back."}
 	p.At = f.row
 	p.rows = func() (rows []lists.Row) {
 		for i, r := range f.Rows {
@@ -118,6 +119,39 @@ func (f *FirstRun) asksPage() *page {
 		}
 		return rows
 	}
-	p.keys = map[string]func(string) bool{"enter": func(id string) bool { f.set("row", id); return true }}
+	p.keys = map[string]func(string) bool{"enter": func(id string) bool { f.takeRow(lead.Row(id)); return true }}
 	return p
+}
+
+// takeRow takes a row; for the one that confines nothing the word is asked for first.
+func (f *FirstRun) takeRow(row lead.Row) {
+	warning := lead.OpenWarning(row, "")
+	if warning == "" {
+		f.set("row", string(row))
+		return
+	}
+	f.openFrom, f.step = f.step, askOpen
+	f.field.Clear()
+	f.say(warning, true)
+}
+
+// takeOpen takes the row that confines nothing, by its word alone.
+func (f *FirstRun) takeOpen(word string) {
+	if word != lead.OpenWord {
+		if f.aloud != nil {
+			f.field.Clear()
+		}
+		return
+	}
+	f.leaveOpen()
+	if f.set("row", string(lead.Full)); !f.bad {
+		f.message = f.was
+	}
+}
+
+// leaveOpen goes back to where the rows were opened from.
+func (f *FirstRun) leaveOpen() {
+	f.step = f.openFrom
+	f.field.Clear()
+	f.say(f.was, false)
 }

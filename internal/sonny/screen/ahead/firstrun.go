@@ -34,6 +34,7 @@ type FirstRun struct {
 	Try     func(ctx context.Context, p setup.Provider, key string) (models []string, err error)
 	Keep    func(p setup.Provider, key string, models []string) error
 	Bedrock func(key, region string) error
+	Spec    func(spec string) (variable string, err error) // looks at one before its key is asked for; "": it needs none
 	Other   func(spec, key string) error
 	Tour    func() error
 	SignIn  func(ctx context.Context) error // runs on the terminal itself
@@ -59,8 +60,10 @@ type FirstRun struct {
 	was     string // what was said before a page was opened
 	bad     bool
 	results chan func()
-	aloud   bool // it is read out, and answered by lines
+	aloud   *Aloud // it is read out, and answered by lines; nil
 	work    sync.WaitGroup
+
+	openFrom step // that the rows were opened from
 
 	connected bool // a provider is, by a key that was kept here
 
@@ -88,6 +91,7 @@ const (
 	askRegion
 	askSpec
 	askSpecKey
+	askOpen // the word for the row that confines nothing
 )
 
 // choices are the rows below the key.
@@ -108,9 +112,9 @@ func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 	defer cancel()
 	f.results = make(chan func(), 1)
 	if aloud, ok := f.Term.(*Aloud); ok {
-		aloud.hide(func() bool { return f.page == nil && (f.step == askKey || f.step == askSpecKey) })
-		defer aloud.hide(nil)
-		f.aloud = true
+		aloud.takesLines(f.asksKey)
+		defer aloud.takesLines(nil)
+		f.aloud = aloud
 	}
 	f.begin(ctx)
 	var err error
@@ -132,17 +136,28 @@ func (f *FirstRun) Run(ctx context.Context) (bool, error) {
 				f.w, f.h = e.W, e.H
 			case term.Paste:
 				f.pasted(strings.TrimSpace(e.Text))
+			case spoken:
+				f.aloud.taken()
+				done, err := f.line(ctx, strings.TrimSpace(e.Text))
+				if done || err != nil {
+					return f.left(done, err)
+				}
 			case term.Key:
 				done, err := f.press(ctx, e)
-				if errors.Is(err, errLater) {
-					return f.connected, nil // with what is done
-				}
-				if err != nil || done {
-					return done, err
+				if done || err != nil {
+					return f.left(done, err)
 				}
 			}
 		}
 	}
+}
+
+// left is what the screen comes to as it is left: put off, it is with what is done.
+func (f *FirstRun) left(done bool, err error) (bool, error) {
+	if errors.Is(err, errLater) {
+		return f.connected, nil
+	}
+	return done, err
 }
 
 // begin takes what holds, and has the sandbox checked.
@@ -216,7 +231,6 @@ func (f *FirstRun) press(ctx context.Context, k term.Key) (done bool, err error)
 		return false, f.pickWhose(ctx, k.Name)
 	case f.step == askKey && f.field.Empty() && len(k.Name) == 1 && k.Name >= "1" && k.Name <= "4":
 		return f.choose(ctx, int(k.Name[0]-'0'))
-	case f.aloud && len(k.Name) == 1: // a line of one character that is no choice
 	default:
 		f.hand = 0
 		f.field.Key(f.Keys, k.Name, k.Text)
@@ -238,6 +252,10 @@ func (f *FirstRun) start(key string) bool {
 }
 
 func (f *FirstRun) back() {
+	if f.step == askOpen {
+		f.leaveOpen()
+		return
+	}
 	f.step, f.message, f.bad, f.key = askKey, "", false, ""
 	f.field.Clear()
 }
@@ -252,32 +270,62 @@ func (f *FirstRun) enter(ctx context.Context) (bool, error) {
 	case askRegion:
 		return f.ended(f.Bedrock(f.key, strings.TrimSpace(f.field.Text())))
 	case askSpec:
-		f.key = strings.TrimSpace(f.field.Text())
-		f.field.Clear()
-		f.step, f.message = askSpecKey, "its key; empty for none"
+		return f.takeSpec()
 	case askSpecKey:
 		return f.ended(f.Other(f.key, strings.TrimSpace(f.field.Text())))
+	case askOpen:
+		f.takeOpen(strings.TrimSpace(f.field.Text()))
 	case refused:
 		f.back()
 	}
 	return false, nil
 }
 
+// takeSpec looks at a spec, and asks for its key where it has one.
+func (f *FirstRun) takeSpec() (bool, error) {
+	spec := strings.TrimSpace(f.field.Text())
+	variable, err := f.Spec(spec)
+	if err != nil {
+		f.refuse(fault.Screen.Told(err).Detail)
+		return false, nil
+	}
+	f.field.Clear()
+	if variable == "" {
+		return f.ended(f.Other(spec, ""))
+	}
+	f.key, f.step = spec, askSpecKey
+	f.say("its key, kept as "+variable+"; empty for none", false)
+	return false, nil
+}
+
+// refuse says why what was written is not taken. A line begins anew.
+func (f *FirstRun) refuse(why string) {
+	if f.aloud != nil {
+		f.field.Clear()
+	}
+	f.say(why, true)
+}
+
 // take looks whose the key is and tries it.
 func (f *FirstRun) take(ctx context.Context) {
 	key, err := setup.Clean(f.field.Text())
-	if err != nil {
-		if f.aloud { // a line begins anew
-			f.field.Clear()
-		}
-		f.say(fault.Screen.Words(err), true)
+	switch {
+	case err != nil:
+		f.refuse(fault.Screen.Words(err))
+		return
+	case setup.Digits(key):
+		f.refuse("that number is none of these, and a key is not of digits alone")
+		return
+	case f.aloud != nil && setup.Short(key): // a line may be anything that was meant as an answer
+		f.refuse("that is too short for a key, and none of the numbers")
 		return
 	}
 	f.key = key
 	f.field.Clear()
 	p, ok := setup.Whose(key)
 	if !ok {
-		f.step, f.message = askWhose, "Whose key is it?  1 Anthropic  2 OpenAI  3 OpenRouter"
+		f.step = askWhose
+		f.say("Whose key is it?  1 Anthropic  2 OpenAI  3 OpenRouter", false)
 		return
 	}
 	f.try(ctx, p)
@@ -349,7 +397,7 @@ func (f *FirstRun) choose(ctx context.Context, n int) (bool, error) {
 		f.say("AWS credentials of your environment are used. Their region:", false)
 	case 3:
 		f.step = askSpec
-		f.say("its spec, NAME=FAMILY,URL,KEY_VARIABLE (docs/PROVIDERS.md)", false)
+		f.say("its spec, "+setup.SpecForm+" (docs/PROVIDERS.md)", false)
 	case 4:
 		return f.ended(f.Tour())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/internal/sonny/screen/term"
 	"agent/internal/sonny/screen/text"
@@ -126,6 +127,10 @@ func (f *FirstRun) view(frame *term.Frame) {
 	}
 	if f.step == connected {
 		f.viewConnected(put, w)
+	} else if f.step == askOpen {
+		f.viewMessage(put, w)
+		f.keyRow(c, y, w)
+		y += 2
 	} else {
 		put(text.Of(text.Plain, "   Paste a key from Anthropic, OpenAI or OpenRouter, or take a number."))
 		y++
@@ -143,8 +148,12 @@ func (f *FirstRun) view(frame *term.Frame) {
 
 func (f *FirstRun) hint() string {
 	switch {
+	case f.aloud != nil:
+		return f.asked()
 	case f.page != nil:
 		return f.page.hint
+	case f.step == askOpen:
+		return "type " + lead.OpenWord + " and Enter  Esc no"
 	case f.hand >= opening:
 		return "Enter open it  ↑↓ move  Esc later"
 	case f.step == connected:
@@ -225,7 +234,7 @@ func (f *FirstRun) viewHeld(put func(text.Line)) {
 
 // keyRow is the field: a key is never shown.
 func (f *FirstRun) keyRow(c term.Canvas, y, w int) {
-	name := map[step]string{askRegion: "region", askSpec: "spec", askSpecKey: "key"}[f.step]
+	name := map[step]string{askRegion: "region", askSpec: "spec", askSpecKey: "key", askOpen: "word"}[f.step]
 	if name == "" {
 		name = "key"
 	}

@@ -22,7 +22,10 @@ type Choice struct {
 // modelPage picks a model from what the providers list: the suggestion on top, then those of
 // each provider. It begins in its filter.
 func (f *FirstRun) modelPage() *page {
-	p := &page{title: "model", empty: "no model is called so", hint: "type to filter  ↑↓ Enter take it  Tab effort  Ctrl+T for new folders  Esc back"}
+	p := &page{
+		title: "model", empty: "no model is called so", hint: "type to filter  ↑↓ Enter take it  Tab effort  Ctrl+T for new folders  Esc back",
+		asked: "model: type its name or a part of it, tab for the effort, ctrl+t for new folders. an empty line goes back.",
+	}
 	p.List = lists.List{Filter: &edit.Field{}, Typing: true, At: f.choice.Model}
 	if f.choice.Model == f.suggestion() {
 		p.At = onTop + f.choice.Model

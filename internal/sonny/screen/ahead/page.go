@@ -12,6 +12,7 @@ import (
 type page struct {
 	title, right string
 	empty, hint  string
+	asked        string // what a line can be, where it is read out
 	rows         func() []lists.Row
 	detail       func(r lists.Row, w int) []text.Line
 	keys         map[string]func(id string) (back bool) // by key; id is "" where no row is at hand
