@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -308,7 +309,11 @@ func TestLinesThatAreWrong(t *testing.T) {
 		{"a new bot's flag for one that is there", []string{"--continue", "--effort", "low", "x"}, "--effort"},
 		{"a row that would ask somebody", []string{"--row", "manual", "x"}, "nobody is here"},
 		{"deny without a sandbox", []string{"--row", "deny", "--sandbox", "danger-full-access", "x"}, "--row full"},
-		{"a picture that is not there", []string{"--image", "none.png", "x"}, "none.png"},
+		{"a picture that is not there", []string{"--image", "none.png", "x"}, "--image: ~/demo/none.png is not there"},
+		{"a folder to write that is not there", []string{"--writable", "/nosuch", "x"}, "--writable: /nosuch is not there"},
+		{"a time without its unit", []string{"--timeout", "1", "x"}, "--timeout \"1\" is not a time such as 90s or 10m"},
+		{"a number that is none", []string{"--budget-tokens", "many", "x"}, "--budget-tokens \"many\" is not a whole number"},
+		{"a folder to work in that is not there", []string{"--cd", "/nosuch", "x"}, "/nosuch is not there"},
 		{"a base that stands apart", []string{"--worktree", "nosuchref", "hi"}, "--worktree=nosuchref"},
 		{"a schema that is none", []string{"--schema", filepath.Join(dir, "AGENTS.md"), "x"}, "AGENTS.md"},
 		{"a folder of --last that is not there", []string{"--last", "none/reply", "x"}, "none/reply"},
@@ -450,8 +455,12 @@ func TestCallsThatAreRefused(t *testing.T) {
 		if s := only(t, all, "session"); s.Row != "deny" {
 			t.Errorf("%+v", s)
 		}
-		if f := only(t, all, "tool_finished"); f.Status != "denied" || f.Error != "escalation_refused" {
+		f := only(t, all, "tool_finished")
+		if f.Status != "denied" || f.Error != "escalation_refused" {
 			t.Errorf("%+v", f)
+		}
+		if said := fmt.Sprint(f.Output); !strings.Contains(said, "--row auto") || strings.Contains(said, "/approval") {
+			t.Errorf("it names what exec has not: %s", said)
 		}
 		if !strings.Contains(result.Text, "escalation_refused") {
 			t.Errorf("%+v", result)
