@@ -63,7 +63,7 @@ func (w Where) Detail(e *protocol.Error) string {
 	if e.Code == protocol.DaemonPaused {
 		detail = paused(e, detail)
 	}
-	if r, ok := refusals[e.Code]; ok {
+	for _, r := range refusals[e.Code] {
 		detail = r.here(detail, w)
 	}
 	return unstored(detail)

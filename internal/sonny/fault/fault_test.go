@@ -170,6 +170,12 @@ func TestRefusals(t *testing.T) {
 			"the sign-in in /a has ended; run /login", "the sign-in in /a has ended; run sonny login chatgpt", "the sign-in in /a has ended; run sonny login chatgpt",
 		},
 		{
+			protocol.Fail(protocol.SandboxDenied, "the writable folder /p is not what it was: it has become a link or is gone; configure the bot's folders anew"),
+			"the writable folder /p is not what it was: it has become a link or is gone; put the folder itself back there, or begin a new session where it is now (/new)",
+			"the writable folder /p is not what it was: it has become a link or is gone; put the folder itself back there, or begin a new session where it is now (sonny --new)",
+			"the writable folder /p is not what it was: it has become a link or is gone; put the folder itself back there, or run sonny exec where it is now, without --session",
+		},
+		{
 			protocol.Fail(protocol.EscalationRefused, "it works outside; the person may set a gate (agent configure --approval manual)"),
 			"it works outside; with /approval manual it asks you", "it works outside; a row that asks lets you allow it", "it works outside; a row that asks (--row auto) lets it be allowed",
 		},

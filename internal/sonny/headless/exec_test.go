@@ -358,6 +358,59 @@ func TestLinesThatAreWrong(t *testing.T) {
 	})
 }
 
+// A session whose folder is another now cannot go on, and what a person can do about it is
+// said before anything is sent to the daemon.
+func TestAFolderThatIsAnother(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	_, first := ran(t, h, 0, "say: x")
+	elsewhere := h.In(h.Repo("other", nil))
+	away := h.Path("away")
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(says ...string) {
+		t.Helper()
+		for _, which := range []string{"--session", "--fork"} {
+			_, result := ran(t, elsewhere, 1, which, first.Session, "say: y")
+			if result.Failure == nil || result.Failure.Code != protocol.WorkspaceUnavailable {
+				t.Fatalf("%s: %+v", which, result.Failure)
+			}
+			for _, words := range says {
+				if !strings.Contains(result.Failure.Detail, words) {
+					t.Errorf("%s: it says %q", which, result.Failure.Detail)
+				}
+			}
+		}
+	}
+	t.Run("another folder has its name", func(t *testing.T) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		refused("the git folder "+filepath.Join(dir, ".git")+" is gone: it was moved or deleted; put it back there", "without --session")
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("a link has its name", func(t *testing.T) {
+		if err := os.Symlink(away, dir); err != nil {
+			t.Fatal(err)
+		}
+		refused("the folder "+dir+" is a link now", "put the folder itself back there, or begin a new session in "+away)
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("back in its place it goes on", func(t *testing.T) {
+		if err := os.Rename(away, dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, result := ran(t, elsewhere, 0, "--session", first.Session, "say: y"); result.Text != "y" {
+			t.Errorf("%+v", result)
+		}
+	})
+}
+
 func TestSettingsThatStopARun(t *testing.T) {
 	t.Parallel()
 	t.Run("SO-6 a project's file cannot choose a row", func(t *testing.T) {
