@@ -18,6 +18,7 @@ import (
 	"agent/internal/sonny/config"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/crash"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen"
 	"agent/internal/sonny/screen/term"
@@ -147,7 +148,12 @@ func (a *app) locate(ctx context.Context, folder string) (*lead.Folder, error) {
 	} else if a.flags.cd != "" && !filepath.IsAbs(folder) {
 		folder = filepath.Join(a.flags.cd, folder)
 	}
-	return lead.Locate(ctx, folder)
+	f, err := lead.Locate(ctx, folder)
+	var at *fs.PathError
+	if a.flags.cd != "" && errors.As(err, &at) {
+		return nil, usagef("--cd: %s", fault.Verb.Words(err))
+	}
+	return f, err
 }
 
 // told are all that the person is to be told.

@@ -9,6 +9,7 @@ import (
 
 	"agent/client/termsafe"
 	"agent/internal/place"
+	"agent/internal/sonny/fault"
 	"agent/protocol"
 )
 
@@ -31,7 +32,7 @@ func (a *app) openLog() error {
 	}
 	f, err := place.OpenPrivate(a.flags.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
-		return usagef("--log: %v", err)
+		return usagef("--log: %s", fault.Verb.Words(err))
 	}
 	a.log = &debugLog{file: f, content: a.flags.logContent}
 	return nil

@@ -63,7 +63,7 @@ func (a *app) execVerb() *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		a.json = a.json || slices.Contains(a.args, "--json")
-		return exit(a.output(f).Refuse(usagef("%s; sonny exec --help lists the flags", err)))
+		return exit(a.output(f).Refuse(usagef("%s; sonny exec --help lists the flags", flagWords(err))))
 	})
 	v := cmd.Flags()
 	v.BoolVar(&a.json, "json", false, "one JSON object a line on standard output, and nothing else there")
@@ -258,7 +258,7 @@ func pictures(files []string) (paths []string, err error) {
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:
-			return nil, usagef("--image: %v", err)
+			return nil, usagef("--image: %s", fault.Exec.Words(err))
 		case !info.Mode().IsRegular():
 			return nil, usagef("--image %s is no file", file)
 		case info.Size() > protocol.MaxPictureBytes:
@@ -386,7 +386,7 @@ func folders(named []string) (out []string, err error) {
 			path, err = filepath.EvalSymlinks(path)
 		}
 		if err != nil {
-			return nil, usagef("--writable: %v", err)
+			return nil, usagef("--writable: %s", fault.Exec.Words(err))
 		}
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			return nil, usagef("--writable %s is no folder", dir)

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"agent/internal/sonny/config"
+
+	"github.com/spf13/pflag"
 )
 
 // wordFlag is a flag that takes one of a few words. Any other, and an empty one, such as
@@ -29,4 +32,24 @@ func (f *wordFlag) Set(word string) error {
 	}
 	*f.value = word
 	return nil
+}
+
+// flagWants are the values that flags take, by the type of the flag.
+var flagWants = map[string]string{
+	"duration": "a time such as 90s or 10m", "int": "a whole number", "int64": "a whole number", "bool": "true or false",
+	"stringSlice": "a list with commas",
+}
+
+// flagWords are what is wrong with a flag. What it takes stands in the place of what the
+// reading of its value failed of.
+func flagWords(err error) string {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err.Error()
+	}
+	wants := flagWants[bad.GetFlag().Value.Type()]
+	if wants == "" {
+		return err.Error()
+	}
+	return fmt.Sprintf("--%s %q is not %s", bad.GetFlag().Name, bad.GetValue(), wants)
 }

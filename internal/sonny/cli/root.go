@@ -85,7 +85,7 @@ func (a *app) root() *cobra.Command {
 		if none := misnamed(cmd); none != nil {
 			return none
 		}
-		return usagef("%s; %s --help lists the flags", err, cmd.CommandPath())
+		return usagef("%s; %s --help lists the flags", flagWords(err), cmd.CommandPath())
 	})
 	a.globals(root.PersistentFlags())
 	root.SetHelpCommand(a.helpVerb())

@@ -98,7 +98,7 @@ func change(path string, edit func(*document) ([]byte, error)) (bool, error) {
 		}
 		d, err := parse(old)
 		if err != nil {
-			return nil, nil, invalidf("%s: %v; use sonny config edit", path, err)
+			return nil, nil, invalidf("%s: %w; use sonny config edit", path, err)
 		}
 		now, err := edit(d)
 		if err == nil && len(now) > MaxSize {
@@ -176,7 +176,7 @@ func Check(path string, text []byte) error {
 	}
 	d, err := parse(text)
 	if err != nil {
-		return invalidf("%s: %v", path, err)
+		return invalidf("%s: %w", path, err)
 	}
 	r := newResolver()
 	f := fileWalk{resolver: r, path: path, doc: d}

@@ -11,6 +11,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 
 	"agent/protocol"
@@ -39,8 +40,11 @@ const (
 	SecretValue            // of config.toml; it is not used
 )
 
+// failf is a failure with a code. What the format wraps stays in its chain, so that the
+// system's words can be put into a person's.
 func failf(code protocol.Code, format string, args ...any) error {
-	return protocol.Fail(code, fmt.Sprintf(format, args...))
+	err := fmt.Errorf(format, args...)
+	return &protocol.Error{Code: code, Detail: err.Error(), Cause: errors.Unwrap(err)}
 }
 
 func invalidf(format string, args ...any) error {

@@ -62,7 +62,7 @@ func envText(path string) ([]byte, error) {
 	}
 	text, _, err := place.ReadOwn(path, envfile.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, failf(protocol.EnvFileInvalid, "%v", err)
+		return nil, failf(protocol.EnvFileInvalid, "%w", err)
 	}
 	// What was checked may be another's by now.
 	if _, err := envfile.Parse(path, text); err != nil {

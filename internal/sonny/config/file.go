@@ -24,7 +24,7 @@ func (r *resolver) file(path string) error {
 	}
 	d, err := parse(text.data)
 	if err != nil {
-		return invalidf("%s: %v", path, err)
+		return invalidf("%s: %w", path, err)
 	}
 	f := fileWalk{resolver: r, path: path, doc: d}
 	f.table(nil, d.tree)
@@ -43,7 +43,7 @@ func readConfig(path string) (*fileText, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, invalidf("%v", err)
+		return nil, invalidf("%w", err)
 	case mode&0o022 != 0:
 		return nil, invalidf("%s may be written by others (mode %04o), who could widen what bots may do; look through it, then: chmod 600 %s", path, mode, path)
 	}

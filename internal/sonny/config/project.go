@@ -88,9 +88,9 @@ func ReadProject(path string) (*Project, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, place.ErrNotOwn):
-		return nil, failf(ProjectInvalid, "%v", err)
+		return nil, failf(ProjectInvalid, "%w", err)
 	case err != nil:
-		return nil, failf(ProjectInvalid, "%s cannot be read: %v", path, err)
+		return nil, failf(ProjectInvalid, "%s cannot be read: %w", path, err)
 	}
 	return ParseProject(path, text)
 }
@@ -100,7 +100,7 @@ func ReadProject(path string) (*Project, error) {
 func ParseProject(path string, text []byte) (*Project, error) {
 	d, err := parse(text)
 	if err != nil {
-		return nil, failf(ProjectInvalid, "%s: %v", path, err)
+		return nil, failf(ProjectInvalid, "%s: %w", path, err)
 	}
 	p := &Project{Path: path}
 	for _, name := range slices.Sorted(maps.Keys(d.tree)) {

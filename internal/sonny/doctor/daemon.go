@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"agent/client"
 	"agent/internal/place"
+	"agent/internal/sonny/brief"
 	"agent/internal/sonny/connect"
 	"agent/internal/sonny/fault"
 	"agent/internal/sonny/setup"
@@ -75,9 +75,7 @@ func (d *Doctor) version(ctx context.Context) finding {
 func versionOf(ctx context.Context, program, flag string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, flag)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
+	out, err := brief.Command(ctx, program, flag).Output()
 	line, _, _ := strings.Cut(string(out), "\n")
 	if ctx.Err() != nil {
 		err = fmt.Errorf("it did not end within %s", reachFor)

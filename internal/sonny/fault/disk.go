@@ -110,13 +110,13 @@ func (f failing) words(t trouble) string {
 	return fmt.Sprintf("%s: %s %s; %s", what, human.Path(path), became, t.remedy)
 }
 
-// within puts the words in the place of the system's in a longer text. One that lacks the
+// within puts words in the place of the system's in a longer text. One that lacks the
 // system's gives way.
-func (f failing) within(text string, t trouble) string {
+func (f failing) within(text, words string) string {
 	if before, after, ok := strings.Cut(text, f.whole.Error()); ok {
-		return before + f.words(t) + after
+		return before + words + after
 	}
-	return f.words(t)
+	return words
 }
 
 // codes are how the daemon says what SQLite refused (protocol.md 18): its primary and its

@@ -43,18 +43,18 @@ func (w Where) Words(err error) string {
 		return text
 	}
 	if t, of, ok := disk(err); ok {
-		return of.within(text, t)
+		return of.within(text, of.words(t))
 	}
 	if t, rest, ok := store(err); ok {
 		return strings.Replace(text, coded(err).Error(), storeWords(t, rest), 1)
 	}
 	var e *protocol.Error
-	if !errors.As(err, &e) {
-		return unstored(text)
+	if errors.As(err, &e) {
+		said := *e
+		said.Detail = w.Detail(e)
+		text = strings.Replace(text, e.Error(), said.Error(), 1)
 	}
-	said := *e
-	said.Detail = w.Detail(e)
-	return unstored(strings.Replace(text, e.Error(), said.Error(), 1))
+	return unstored(plainly(err, text))
 }
 
 // Detail is what the daemon says, in the words that hold at w.
@@ -63,7 +63,7 @@ func (w Where) Detail(e *protocol.Error) string {
 	if e.Code == protocol.DaemonPaused {
 		detail = paused(e, detail)
 	}
-	if r, ok := refusals[e.Code]; ok {
+	for _, r := range refusals[e.Code] {
 		detail = r.here(detail, w)
 	}
 	return unstored(detail)
@@ -73,12 +73,12 @@ func (w Where) Detail(e *protocol.Error) string {
 // code.
 func (w Where) detail(err error, e *protocol.Error) string {
 	if t, of, ok := disk(err); ok {
-		return of.within(e.Detail, t)
+		return of.within(e.Detail, of.words(t))
 	}
 	if t, rest, ok := store(err); ok {
 		return storeWords(t, rest)
 	}
-	return w.Detail(e)
+	return plainly(err, w.Detail(e))
 }
 
 // source is what an error was told of: its words are not put into others again.

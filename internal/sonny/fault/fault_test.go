@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -70,7 +71,16 @@ func TestADiskThatTakesNothing(t *testing.T) {
 			protocol.Fail("daemon_start_failed", "storage_error: sqlite_primary=13 sqlite_extended=13: the disk that holds /s is full"),
 			"", "daemon_start_failed: disk full: the disk that holds /s is full",
 		},
-		{"a file that may not be read is another fault", of("open", "/a", syscall.EACCES), "", "open /a: permission denied"},
+		{"a file that may not be read is another fault", of("open", "/a", syscall.EACCES), "", "/a may not be read by you: give yourself the right to (chmod u+r, and u+x for a folder)"},
+		{"a folder that is not there", of("lstat", "/nosuch", syscall.ENOENT), "", "/nosuch is not there"},
+		{"a path through a file", fmt.Errorf("--image: %w", of("stat", "/home/me/a/b", syscall.ENOTDIR)), "", "--image: ~/a/b is not there: a part of that path is a file, and no folder"},
+		{
+			"under a code that shows it", &protocol.Error{Code: "config_invalid", Detail: "open /a: permission denied; look at it", Cause: of("open", "/a", syscall.EACCES)},
+			"", "config_invalid: /a may not be read by you: give yourself the right to (chmod u+r, and u+x for a folder); look at it",
+		},
+		{"a program that is not there", of("fork/exec", "/home/me/tell", syscall.ENOENT), "", "the program ~/tell is not there, or the one that its first line names"},
+		{"a file that is not to be run", of("fork/exec", "/tell", syscall.EACCES), "", "/tell may not be run by you: chmod u+x makes it a program"},
+		{"a program that is nowhere on PATH", &exec.Error{Name: "tell", Err: exec.ErrNotFound}, "", "there is no program tell on your PATH: install it, or name another"},
 		{"and so is all else", errors.New("no"), "", "no"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -158,6 +168,12 @@ func TestRefusals(t *testing.T) {
 		{
 			protocol.Fail(protocol.ProviderLoginExpired, "the sign-in in /a has ended; run agent login chatgpt"),
 			"the sign-in in /a has ended; run /login", "the sign-in in /a has ended; run sonny login chatgpt", "the sign-in in /a has ended; run sonny login chatgpt",
+		},
+		{
+			protocol.Fail(protocol.SandboxDenied, "the writable folder /p is not what it was: it has become a link or is gone; configure the bot's folders anew"),
+			"the writable folder /p is not what it was: it has become a link or is gone; put the folder itself back there, or begin a new session where it is now (/new)",
+			"the writable folder /p is not what it was: it has become a link or is gone; put the folder itself back there, or begin a new session where it is now (sonny --new)",
+			"the writable folder /p is not what it was: it has become a link or is gone; put the folder itself back there, or run sonny exec where it is now, without --session",
 		},
 		{
 			protocol.Fail(protocol.EscalationRefused, "it works outside; the person may set a gate (agent configure --approval manual)"),

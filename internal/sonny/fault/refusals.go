@@ -15,39 +15,39 @@ type refusal struct {
 }
 
 // refusals are by code. A detail without the part is as good here as there, and stays.
-var refusals = map[protocol.Code]refusal{
-	protocol.DaemonPaused: {
+var refusals = map[protocol.Code][]refusal{
+	protocol.DaemonPaused: {{
 		regexp.MustCompile(`; --delivery queue.*$`),
 		"; /unpause lets all go on", "; sonny unpause lets all go on", "; --delivery queue waits for sonny unpause",
-	},
-	protocol.BotBusy: {
+	}},
+	protocol.BotBusy: {{
 		regexp.MustCompile(`: (steer it with|queue behind it with).*$`),
 		"; Enter steers it, Tab queues behind it",
 		"; wait for its end, or let sonny exec --delivery queue stand in line",
 		"; --delivery queue waits in line, --delivery steer joins it, --fork NAME asks a copy of it",
-	},
-	protocol.ActiveAgentLimit: {
+	}},
+	protocol.ActiveAgentLimit: {{
 		regexp.MustCompile(`; --delivery queue.*$`),
 		"; a message waits in line for one", "; try again when a turn is over", "; --delivery queue waits for one",
-	},
-	protocol.ProviderUnavailable: {
+	}},
+	protocol.ProviderUnavailable: {{
 		regexp.MustCompile(`provider (\S+) is not registered with this daemon.*$`),
 		"the daemon has no provider $1; /setup connects it, /model takes another",
 		"the daemon has no provider $1; sonny setup connects it",
 		"the daemon has no provider $1; sonny setup connects it, --model takes another",
-	},
-	protocol.NoProviders: {
+	}},
+	protocol.NoProviders: {{
 		regexp.MustCompile(`: set ANTHROPIC_API_KEY.*$`),
 		"; /setup connects one", "; sonny setup connects one", "; sonny setup connects one",
-	},
-	protocol.WorkspaceUnavailable:     moved,
-	snapshot.Skipped:                  moved,
-	protocol.EscalationRefused:        noGate,
-	protocol.SandboxDenied:            noGate,
-	protocol.ProviderLoginUnavailable: signIn,
-	protocol.ProviderLoginRejected:    signIn,
-	protocol.ProviderLoginExpired:     signIn,
-	protocol.LoginTimeout:             signIn,
+	}},
+	protocol.WorkspaceUnavailable:     {moved},
+	snapshot.Skipped:                  {moved},
+	protocol.EscalationRefused:        {noGate},
+	protocol.SandboxDenied:            {noGate, replaced, alias},
+	protocol.ProviderLoginUnavailable: {signIn},
+	protocol.ProviderLoginRejected:    {signIn},
+	protocol.ProviderLoginExpired:     {signIn},
+	protocol.LoginTimeout:             {signIn},
 }
 
 var (
@@ -60,6 +60,17 @@ var (
 		"the $1 $2 is gone: it was moved or deleted; put it back there, or open sonny where it is now for a new lead; /export keeps what was said here",
 		"the $1 $2 is gone: it was moved or deleted; put it back there, or run sonny where it is now for a new lead; sonny sessions export keeps what was said",
 		"the $1 $2 is gone: it was moved or deleted; put it back there, or run sonny exec where it is now, without --session",
+	}
+	replaced = refusal{
+		regexp.MustCompile(`it has become a link or is gone; configure the bot's folders anew`),
+		"it has become a link or is gone; put the folder itself back there, or begin a new session where it is now (/new)",
+		"it has become a link or is gone; put the folder itself back there, or begin a new session where it is now (sonny --new)",
+		"it has become a link or is gone; put the folder itself back there, or run sonny exec where it is now, without --session",
+	}
+	alias = refusal{
+		regexp.MustCompile(`; configure the bot's folders anew`),
+		"; take that other name away, or begin a new session in another folder", "; take that other name away, or begin a new session in another folder",
+		"; take that other name away, or run sonny exec in another folder",
 	}
 	signIn = refusal{
 		regexp.MustCompile(`agent login chatgpt`),
@@ -118,6 +129,6 @@ func paused(e *protocol.Error, detail string) string {
 	if _, err := e.Fact("reason", &p.Reason); err != nil {
 		return detail
 	}
-	end := refusals[protocol.DaemonPaused].part.FindString(detail)
+	end := refusals[protocol.DaemonPaused][0].part.FindString(detail)
 	return PausedBy(&p) + end
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agent/client/items"
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/screen/cells"
 	"agent/protocol"
@@ -26,7 +27,9 @@ type call struct {
 }
 
 func newCall(id, name, arguments string) *call {
-	return &call{ToolCall: cells.NewCall(id, name, arguments)}
+	c := &call{ToolCall: cells.NewCall(id, name, arguments)}
+	c.At = fault.Exec
+	return c
 }
 
 func (r *run) toolStarted(_ context.Context, e *protocol.Event) error {

@@ -81,7 +81,7 @@ func (r *run) resume(ctx context.Context, f *lead.Found) (err error) {
 	if r.bot.ID != f.BotID {
 		return protocol.Fail(lead.SessionGone, "the bot of session "+f.Bot+" is gone, and its name is another's now")
 	}
-	if err := lead.FolderLost(r.bot); err != nil {
+	if err := lost(f, r.bot); err != nil {
 		return err
 	}
 	return r.keep()
@@ -97,7 +97,7 @@ func (r *run) fork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := lead.FolderLost(source); err != nil {
+	if err := lost(f, source); err != nil {
 		return err
 	}
 	req := &protocol.Fork{Source: f.Bot, Bot: f.Bot + "-fork-" + suffix()}
@@ -110,6 +110,15 @@ func (r *run) fork(ctx context.Context) error {
 	r.made = true
 	r.kept = f.Forked(r.bot)
 	return r.keep()
+}
+
+// lost says that a session cannot go on where it works: its bot's folder, or the repository
+// that this was of, is not there any more.
+func lost(f *lead.Found, b *protocol.Bot) error {
+	if b.Workspace == nil {
+		return nil
+	}
+	return lead.Lost(*b.Workspace, f.Repo)
 }
 
 // suffix tells runs of one moment apart.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -308,7 +309,11 @@ func TestLinesThatAreWrong(t *testing.T) {
 		{"a new bot's flag for one that is there", []string{"--continue", "--effort", "low", "x"}, "--effort"},
 		{"a row that would ask somebody", []string{"--row", "manual", "x"}, "nobody is here"},
 		{"deny without a sandbox", []string{"--row", "deny", "--sandbox", "danger-full-access", "x"}, "--row full"},
-		{"a picture that is not there", []string{"--image", "none.png", "x"}, "none.png"},
+		{"a picture that is not there", []string{"--image", "none.png", "x"}, "--image: ~/demo/none.png is not there"},
+		{"a folder to write that is not there", []string{"--writable", "/nosuch", "x"}, "--writable: /nosuch is not there"},
+		{"a time without its unit", []string{"--timeout", "1", "x"}, "--timeout \"1\" is not a time such as 90s or 10m"},
+		{"a number that is none", []string{"--budget-tokens", "many", "x"}, "--budget-tokens \"many\" is not a whole number"},
+		{"a folder to work in that is not there", []string{"--cd", "/nosuch", "x"}, "/nosuch is not there"},
 		{"a base that stands apart", []string{"--worktree", "nosuchref", "hi"}, "--worktree=nosuchref"},
 		{"a schema that is none", []string{"--schema", filepath.Join(dir, "AGENTS.md"), "x"}, "AGENTS.md"},
 		{"a folder of --last that is not there", []string{"--last", "none/reply", "x"}, "none/reply"},
@@ -349,6 +354,59 @@ func TestLinesThatAreWrong(t *testing.T) {
 		_, result := lines(t, r.Stdout)
 		if r.Exit != 1 || result.Failure.Code != protocol.InsideABot {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A session whose folder is another now cannot go on, and what a person can do about it is
+// said before anything is sent to the daemon.
+func TestAFolderThatIsAnother(t *testing.T) {
+	t.Parallel()
+	h, dir := demo(t)
+	_, first := ran(t, h, 0, "say: x")
+	elsewhere := h.In(h.Repo("other", nil))
+	away := h.Path("away")
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(says ...string) {
+		t.Helper()
+		for _, which := range []string{"--session", "--fork"} {
+			_, result := ran(t, elsewhere, 1, which, first.Session, "say: y")
+			if result.Failure == nil || result.Failure.Code != protocol.WorkspaceUnavailable {
+				t.Fatalf("%s: %+v", which, result.Failure)
+			}
+			for _, words := range says {
+				if !strings.Contains(result.Failure.Detail, words) {
+					t.Errorf("%s: it says %q", which, result.Failure.Detail)
+				}
+			}
+		}
+	}
+	t.Run("another folder has its name", func(t *testing.T) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		refused("the git folder "+filepath.Join(dir, ".git")+" is gone: it was moved or deleted; put it back there", "without --session")
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("a link has its name", func(t *testing.T) {
+		if err := os.Symlink(away, dir); err != nil {
+			t.Fatal(err)
+		}
+		refused("the folder "+dir+" is a link now", "put the folder itself back there, or begin a new session in "+away)
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("back in its place it goes on", func(t *testing.T) {
+		if err := os.Rename(away, dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, result := ran(t, elsewhere, 0, "--session", first.Session, "say: y"); result.Text != "y" {
+			t.Errorf("%+v", result)
 		}
 	})
 }
@@ -450,8 +508,12 @@ func TestCallsThatAreRefused(t *testing.T) {
 		if s := only(t, all, "session"); s.Row != "deny" {
 			t.Errorf("%+v", s)
 		}
-		if f := only(t, all, "tool_finished"); f.Status != "denied" || f.Error != "escalation_refused" {
+		f := only(t, all, "tool_finished")
+		if f.Status != "denied" || f.Error != "escalation_refused" {
 			t.Errorf("%+v", f)
+		}
+		if said := fmt.Sprint(f.Output); !strings.Contains(said, "--row auto") || strings.Contains(said, "/approval") {
+			t.Errorf("it names what exec has not: %s", said)
 		}
 		if !strings.Contains(result.Text, "escalation_refused") {
 			t.Errorf("%+v", result)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"agent/internal/sonny/fault"
 	"agent/internal/sonny/host/panes"
 	"agent/internal/sonny/lead"
 	"agent/internal/sonny/live"
@@ -93,7 +94,7 @@ func (t *teller) tell(ctx context.Context, n notify.Note) {
 			n = notify.WithContent(ctx, h.Client, n)
 		}
 		if err := n.Run(ctx, notify.Command, set.Notify.Command); err != nil {
-			h.logf("notifications.command: %v", err)
+			h.logf("notifications.command: %s", fault.Verb.Words(err))
 		}
 	})
 }

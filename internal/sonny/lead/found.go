@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"agent/internal/git"
+	"agent/internal/place"
+	"agent/internal/sonny/repo"
 	"agent/protocol"
 )
 
@@ -32,7 +34,22 @@ func FolderLost(b *protocol.Bot) error {
 	if b.Workspace == nil {
 		return nil
 	}
-	return git.IsFolder(*b.Workspace)
+	return Lost(*b.Workspace, repo.Repo{})
+}
+
+// Lost says of a folder, and of the checkout that it was found in, that they are not there
+// any more, or by way of a link alone, which no bot works in: workspace_unavailable. A
+// folder is a real path; of "" nothing is said.
+func Lost(folder string, checkout repo.Repo) error {
+	if err := git.IsFolder(folder); err != nil {
+		return err
+	}
+	if real := place.Real(folder); folder != "" && real != folder {
+		return protocol.Fail(protocol.WorkspaceUnavailable, fmt.Sprintf(
+			"the folder %s is a link now, or below one, and leads to %s: a bot works in no link; take the link away and put the folder itself back there, or begin a new session in %[2]s",
+			folder, real))
+	}
+	return checkout.Lost()
 }
 
 // Leads are the leads that work in a folder, the newest used first, archived ones left

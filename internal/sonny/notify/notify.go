@@ -7,12 +7,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"os/exec"
+	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"agent/internal/sonny/brief"
 	"agent/protocol"
 )
 
@@ -169,11 +171,12 @@ func Test(r Route, command []string) (Note, error) {
 }
 
 // runFor is how long a program may take.
-const runFor = 5 * time.Second
+var runFor = 5 * time.Second
 
 // Run starts the program of a route and waits for its end, five seconds at most: the
 // platform's own, or the person's command with title and body as its last arguments and
-// the event as JSON on its input. Its output is dropped.
+// the event as JSON on its input. Its output is dropped. One that takes longer is ended
+// with all that it started, and an error says so.
 func (n Note) Run(ctx context.Context, r Route, command []string) error {
 	n = n.Tidy()
 	ctx, cancel := context.WithTimeout(ctx, runFor)
@@ -189,7 +192,7 @@ func (n Note) Run(ctx context.Context, r Route, command []string) error {
 	default:
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := brief.Command(ctx, argv...)
 	if r == Command {
 		event, err := json.Marshal(n)
 		if err != nil {
@@ -197,5 +200,9 @@ func (n Note) Run(ctx context.Context, r Route, command []string) error {
 		}
 		cmd.Stdin = strings.NewReader(string(event) + "\n")
 	}
-	return cmd.Run()
+	err := cmd.Run()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%s did not end within %s and was ended, with what it started", argv[0], runFor)
+	}
+	return err
 }

@@ -26,7 +26,7 @@ var basics = feature{
 		{"unpause", "", "let them go on", (*App).unpause},
 		{"rename", "TITLE", "name this session", func(a *App, args string) error {
 			if s := a.at(); s != nil {
-				s.note(a, func(k *lead.Session) { k.Title = args })
+				s.note(a, func(k *lead.Session) { k.Title = args }, nil)
 			}
 			return nil
 		}},

@@ -123,11 +123,15 @@ func (f *inlineFront) region(a *App) *term.Frame {
 		return frame
 	}
 	a.answers.view.Elsewhere() // the question was printed whole
-	parts := []regionPart{{lines: []text.Line{a.footer(w)}}}
+	foot := []text.Line{a.footer(w)}
 	if most >= 7 {
-		parts = append(parts, regionPart{lines: []text.Line{a.keyLine(w)}})
+		foot = append(foot, a.keyLine(w))
 	}
-	room := most - len(parts)
+	if said := a.longNotice(w, min(3, most/3)); said != nil {
+		foot = said
+	}
+	parts := []regionPart{{lines: foot}}
+	room := most - len(foot)
 	above := func(p regionPart) {
 		room -= p.height()
 		parts = append([]regionPart{p}, parts...)

@@ -3,8 +3,8 @@ package screen
 import (
 	"context"
 
-	"agent/internal/git"
 	"agent/internal/sonny/fault"
+	"agent/internal/sonny/lead"
 )
 
 // lostFolder says in a session's transcript, as it opens, that its folder or the
@@ -20,10 +20,7 @@ func (s *session) tellLost(a *App) {
 	s.looked = true
 	folder, checkout := a.workspace(s), s.kept.Repo
 	do(a, func(context.Context) (struct{}, error) {
-		if err := git.IsFolder(folder); err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, checkout.Lost()
+		return struct{}{}, lead.Lost(folder, checkout)
 	}, func(_ struct{}, err error) {
 		if err != nil && a.shows(s) {
 			s.tr.Fail(0, fault.Screen.Told(err).Detail, "")

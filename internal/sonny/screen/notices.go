@@ -89,4 +89,28 @@ func (n *notices) current() *notice {
 	return last
 }
 
+// said is the notice as one line.
+func (n *notice) said() text.Span {
+	role := text.Accent
+	if n.fail {
+		role = text.Fail
+	}
+	return text.Span{Text: cells.OneLine(n.line), Role: role}
+}
+
+// longNotice is the notice that stands now where one row has no room for it, on as many
+// rows as there are: what to do about something stands at its end. nil where it has.
+func (a *App) longNotice(w, rows int) []text.Line {
+	n := a.notes.current()
+	if n == nil || rows < 2 || text.Width(n.said().Text)+1 <= w {
+		return nil
+	}
+	lines := text.Wrap([]text.Span{n.said()}, text.Frame{Width: w, First: text.Indent(1), Rest: text.Indent(1)})
+	if len(lines) > rows {
+		last := text.Join(append(lines[rows-1].Spans, text.Span{Text: " …"})...)
+		lines = append(lines[:rows-1], last.Cut(w))
+	}
+	return lines
+}
+
 func (n *notices) standing() bool { return n.current() != nil }

@@ -72,7 +72,7 @@ func (a *App) keepRail() {
 		a.rail.read(a)
 	case s.kept.View.Rail != a.rail.shown:
 		shown := a.rail.shown
-		s.note(a, func(k *lead.Session) { k.View.Rail = shown })
+		s.note(a, func(k *lead.Session) { k.View.Rail = shown }, nil)
 	}
 }
 

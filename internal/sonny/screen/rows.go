@@ -154,7 +154,7 @@ func (a *App) placeOf(row lead.Row) *protocol.Configure {
 		return nil
 	case row == lead.Look:
 		before := &lead.Before{Gates: rec.Gates, Sandbox: rec.Sandbox, WritableRoots: rec.WritableRoots}
-		s.note(a, func(k *lead.Session) { k.Before = before })
+		s.remember(a, before)
 		return &protocol.Configure{Sandbox: protocol.Set(protocol.SandboxReadOnly), WritableRoots: protocol.Set([]string{})}
 	case row == lead.Full && rec.Sandbox != protocol.SandboxFull:
 		return &protocol.Configure{Sandbox: protocol.Set(protocol.SandboxFull)}
@@ -171,8 +171,15 @@ func (a *App) placeOf(row lead.Row) *protocol.Configure {
 // placeBefore is the confinement that look took the place of.
 func (a *App) placeBefore(s *session) *protocol.Configure {
 	before := s.kept.Before
-	s.note(a, func(k *lead.Session) { k.Before = nil })
+	s.remember(a, nil)
 	return &protocol.Configure{Sandbox: protocol.Set(before.Sandbox), WritableRoots: protocol.Set(before.WritableRoots)}
+}
+
+// remember keeps what look is to give back. Unlike what is shown of a session it counts at
+// once, and in this Sonny also where the book could not be written.
+func (s *session) remember(a *App, before *lead.Before) {
+	s.kept.Before = before
+	s.note(a, func(k *lead.Session) { k.Before = before }, nil)
 }
 
 // leaveLook gives back the gates as well.
@@ -196,10 +203,14 @@ func (a *App) gateTasks(row lead.Row) {
 	}
 }
 
-// note changes what the book has of the session.
-func (s *session) note(a *App, change func(*lead.Session)) {
-	change(&s.kept)
+// note changes what the book has of the session, and what is shown of it once the book has
+// it; then is called after that, nil for nothing.
+func (s *session) note(a *App, change func(*lead.Session), then func()) {
 	kept, store := s.kept, a.ready.Store.Identity
+	if kept.BotID == 0 { // it is on its way into the book
+		kept = a.unkept(s)
+	}
+	change(&kept)
 	do(a, func(context.Context) (struct{}, error) {
 		return struct{}{}, a.o.Book.Change(func(p *lead.Page) error {
 			if old := p.Of(store, kept.BotID); old != nil {
@@ -212,6 +223,11 @@ func (s *session) note(a *App, change func(*lead.Session)) {
 	}, func(_ struct{}, err error) {
 		if err != nil {
 			a.notes.fail(err)
+			return
+		}
+		change(&s.kept)
+		if then != nil {
+			then()
 		}
 		a.rail.read(a)
 		if p, open := a.panel.(*sessionsPanel); open {

@@ -128,7 +128,10 @@ func (s *session) keep(a *App) {
 	}, func(kept lead.Session, err error) {
 		if err != nil {
 			a.notes.fail(err)
-			s.kept = made // as far as it is known
+			if kept.BotID == 0 {
+				kept = made // as far as it is known
+			}
+			s.kept = kept
 			return
 		}
 		s.kept, s.seen = kept, before

@@ -38,12 +38,11 @@ func (a *App) archiveCommand(string) error {
 		return noSession()
 	}
 	archived := !s.kept.Archived
-	s.note(a, func(k *lead.Session) { k.Archived = archived })
+	words := "it is in the lists again"
 	if archived {
-		a.notes.say("archived: it goes on, and X in /sessions shows it; /archive again takes it back")
-	} else {
-		a.notes.say("it is in the lists again")
+		words = "archived: it goes on, and X in /sessions shows it; /archive again takes it back"
 	}
+	s.note(a, func(k *lead.Session) { k.Archived = archived }, func() { a.notes.say(words) })
 	return nil
 }
 

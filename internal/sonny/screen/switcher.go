@@ -51,7 +51,7 @@ func (a *App) openSwitcher() {
 		}
 	}
 	for _, s := range []*session{a.session, a.side} {
-		if s != nil && s.kept.Title != "" { // it may be on its way into the book
+		if s != nil && s.kept.Title != "" { // what cannot be read now
 			titles[s.id] = s.kept.Title
 		}
 	}
@@ -294,9 +294,12 @@ func (p *sessionsPanel) change(a *App, r lists.Row, change func(*lead.Session)) 
 		return nil
 	}); err != nil {
 		a.notes.fail(err)
+		return
 	}
-	if a.session != nil && a.session.id == f.BotID {
-		change(&a.session.kept)
+	for _, s := range []*session{a.session, a.side} {
+		if s != nil && s.id == f.BotID {
+			change(&s.kept)
+		}
 	}
 	p.read(a)
 	a.rail.read(a)

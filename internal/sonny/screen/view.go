@@ -126,13 +126,30 @@ func (a *App) view(f *term.Frame) {
 	}
 	a.composerRows(c.Sub(0, y, w, l.composer))
 	y += l.composer
+	a.foot(c.Sub(0, y, w, h-y), l)
+}
+
+// foot draws what is below the composer. A notice that is longer than a row takes that of
+// the keys, then the rule's: nothing else moves for it, so that no click goes astray.
+func (a *App) foot(c term.Canvas, l layout) {
+	w, _ := c.Size()
+	at, rows := 0, 1
 	if l.rules {
-		c.Put(0, y, text.Across(w), w)
-		y++
+		c.Put(0, 0, text.Across(w), w)
+		at, rows = 1, 2
 	}
-	c.Put(0, y, a.footer(w), w)
+	c.Put(0, at, a.footer(w), w)
 	if l.keys {
-		c.Put(0, y+1, a.keyLine(w), w)
+		c.Put(0, at+1, a.keyLine(w), w)
+		rows++
+	}
+	said := a.longNotice(w, rows)
+	if len(said) > rows-at {
+		at = 0
+	}
+	c.Fill(0, at, w, len(said), text.Plain)
+	for i, line := range said {
+		c.Put(0, at+i, line, w)
 	}
 }
 
@@ -327,11 +344,7 @@ func (a *App) footer(w int) text.Line {
 		a.warnings(add)
 	}
 	if n := a.notes.current(); n != nil {
-		role := text.Accent
-		if n.fail {
-			role = text.Fail
-		}
-		left = []text.Span{{Text: " "}, {Text: cells.OneLine(n.line), Role: role}}
+		left = []text.Span{{Text: " "}, n.said()}
 		if said := (text.Line{Spans: left}); said.Width() > w/3 { // it has the row to itself
 			return said.Cut(w)
 		}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"agent/internal/sonny/brief"
 	"agent/internal/sonny/host/action"
 	"agent/protocol"
 )
@@ -59,10 +59,9 @@ const tmuxLimit = 10 * time.Second
 func (t *Tmux) run(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tmuxLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, t.Program, append([]string{"-S", t.Socket}, args...)...)
+	cmd := brief.Command(ctx, append([]string{t.Program, "-S", t.Socket}, args...)...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		if words := strings.TrimSpace(said.String()); words != "" {
 			err = errors.New(words)

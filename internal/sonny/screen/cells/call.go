@@ -18,6 +18,8 @@ type ToolCall struct {
 	ID, Name  string
 	Arguments string // JSON
 
+	At fault.Where // where what it came to is read
+
 	Started, Ended time.Time // as far as they were seen
 	Asked          time.Time // since when it waits
 	Asks           []string  // the tags that it waits for
@@ -183,7 +185,7 @@ func (c *ToolCall) finish(result string) {
 	case json.Unmarshal([]byte(result), &sh) == nil && sh.Stdout != nil:
 		c.shell = &sh
 	case json.Unmarshal([]byte(result), &failed) == nil && failed.Error != nil:
-		c.failed, c.why = *failed.Error, fault.Screen.Detail(protocol.Fail(protocol.Code(*failed.Error), failed.Detail))
+		c.failed, c.why = *failed.Error, c.At.Detail(protocol.Fail(protocol.Code(*failed.Error), failed.Detail))
 		if failed.Reason != "" {
 			c.why = failed.Reason
 		}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	"agent/internal/place"
+	"agent/internal/sonny/brief"
 )
 
 // timeLimit is how long a clipboard's program may take.
@@ -65,8 +65,8 @@ const most = 64 << 20
 // output is what a program printed; nil where it failed or printed too much.
 func output(ctx context.Context, path string, args ...string) []byte {
 	var out limited
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Stdout, cmd.WaitDelay = &out, time.Second
+	cmd := brief.Command(ctx, append([]string{path}, args...)...)
+	cmd.Stdout = &out
 	if cmd.Run() != nil || out.full {
 		return nil
 	}
@@ -100,7 +100,7 @@ set f to open for access POSIX file (item 1 of argv) with write permission
 write (the clipboard as «class PNGf») to f
 close access f
 end run`
-	if exec.CommandContext(ctx, osascript, "-e", script, path).Run() != nil {
+	if brief.Command(ctx, osascript, "-e", script, path).Run() != nil {
 		return nil
 	}
 	info, err := os.Stat(path)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agent/internal/place"
+	"agent/internal/sonny/brief"
 )
 
 // Give gives the command that Program named a text on its input, and waits for it for a
@@ -20,9 +21,8 @@ import (
 func Give(ctx context.Context, argv []string, s string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := brief.Command(ctx, argv...)
 	cmd.Stdin = strings.NewReader(s)
-	cmd.WaitDelay = time.Second
 	return cmd.Run()
 }
 
