@@ -13,7 +13,7 @@ import (
 // plainly puts a sentence in the place of the system's words in a text of err: where a
 // file, a folder or a program could not be reached or begun.
 func plainly(err error, text string) string {
-	whole, words := unreached(err)
+	words, whole := unreached(err)
 	if words == "" {
 		return text
 	}
@@ -22,20 +22,20 @@ func plainly(err error, text string) string {
 
 // unreached is what in err's chain could not be reached or begun, with a sentence for it;
 // "" for none.
-func unreached(err error) (whole error, words string) {
+func unreached(err error) (words string, whole error) {
 	var looked *exec.Error
 	if errors.As(err, &looked) && errors.Is(looked.Err, exec.ErrNotFound) {
-		return looked, "there is no program " + looked.Name + " on your PATH: install it, or name another"
+		return "there is no program " + looked.Name + " on your PATH: install it, or name another", looked
 	}
 	var at *fs.PathError
 	if !errors.As(err, &at) {
-		return nil, ""
+		return "", nil
 	}
 	path := human.Path(at.Path)
 	if at.Op == "fork/exec" {
-		return at, begun(path, at.Err)
+		return begun(path, at.Err), at
 	}
-	return at, reached(path, at.Err)
+	return reached(path, at.Err), at
 }
 
 // reached says what keeps a path from being read; "" where the system's words are best.

@@ -19,7 +19,7 @@ func TestARefusedCommandStays(t *testing.T) {
 		{"/export /nonexist/dir/f", "/nonexist/dir"},
 		{"/model foo/bar", "foo"},
 		{"/writable /", "invalid_writable_root"},
-		{"/writable /absent", "lstat /absent"},
+		{"/writable /absent", "/absent is not there"},
 		{"/rename", "/rename TITLE"},
 		{"/merge", "/merge NAME"},
 		{"/effort", "/effort LEVEL"},
