@@ -238,11 +238,8 @@ func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error
 	sink := a.sinkBetween(clocks)
 	for n := 0; ; n++ {
 		data, err := frames.Next()
-		if err != nil && frames.over && parent.Err() == nil {
-			err = io.EOF // how a stream ends behind its [DONE] says nothing
-		}
 		if err != nil {
-			return a.ended(parent, ctx, resp, from, n == 0, err)
+			return a.ended(parent, ctx, resp, frames, n == 0, err)
 		}
 		if parent.Err() != nil {
 			return context.Cause(parent)
@@ -263,7 +260,11 @@ func (a *attempt) stream(parent, ctx context.Context, resp *http.Response) error
 
 // ended gives what an end of the frames means: nil where all of the response is
 // there. none: it came before any frame.
-func (a *attempt) ended(parent, ctx context.Context, resp *http.Response, from *watched, none bool, err error) error {
+func (a *attempt) ended(parent, ctx context.Context, resp *http.Response, frames *SSE, none bool, err error) error {
+	from := frames.from.(*watched)
+	if frames.over && parent.Err() == nil {
+		err = io.EOF // how a stream ends behind its [DONE] says nothing
+	}
 	var broken *model.Error
 	whole := err == io.EOF || errors.As(err, &broken)
 	if whole && none && from.keep && !from.startsLikeSSE() {
